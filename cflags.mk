@@ -1,0 +1,12 @@
+# Shared by probes/Makefile and collectives-alt/Makefile. BUILD is build/<MPI id>, absolute.
+MPICC ?= mpicc
+CFLAGS ?= -O2 -g
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
+MPI_ID ?= $(shell $(ROOT)/probes/mpi-id.sh $(MPICC))
+BUILD ?= $(ROOT)/build/$(MPI_ID)
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(ROOT)/pyproject.toml)
+PL_CFLAGS := -std=c11 -D_GNU_SOURCE -DPL_VERSION='"$(VERSION)"' -Wall -Wextra -Wshadow \
+             -Wstrict-prototypes -fvisibility=hidden -fPIC -I$(ROOT)/collectives-alt \
+             -I$(ROOT)/collectives-alt/common -I$(ROOT)/probes -MMD -MP $(EXTRA_CFLAGS)

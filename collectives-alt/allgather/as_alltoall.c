@@ -1,0 +1,41 @@
+/* Allgather as Alltoall: every rank sends p copies of its block.
+ *
+ * Source: guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Alltoall(n); pairwise (p-1) a + (p-1)/p n b; and n bytes copied.
+ * Restrictions: none.
+ * Scratch: n bytes; with a derived receive type 2 n. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_block block = pl_own_block(call, rank);
+    const size_t bytes = (size_t)block.bytes;
+    char *copies = pl_scratch(call->comm, PL_SLOT_SEND, bytes * (size_t)p);
+    if (!copies)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(pl_pack(block.buf, block.count, block.type, copies, block.bytes, call->comm));
+    for (int i = 1; i < p; i++)
+        memcpy(copies + (size_t)i * bytes, copies, bytes);
+
+    void *all;
+    PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
+    PL_TRY(PL_MPI(Alltoall)(copies, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm));
+    PL_TRY(pl_deliver(call, all, p * block.bytes, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allgather_as_alltoall = {
+    .name = "allgather_as_alltoall",
+    .function = PL_FN_allgather,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Alltoall of p copies of the own block (GL5)",
+    .run = run,
+};

@@ -1,0 +1,41 @@
+/* Allreduce as Reduce_scatter_block of p blocks, then Allgather.
+ *
+ * Source: guideline GL13 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Reduce_scatter_block(n) + Allgather(n); with the best algorithms
+ * 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: contiguous types (operands.c); each block is reduced in the order of ranks.
+ * Scratch: one block; if p does not divide the count also twice n bytes rounded up to p equal
+ * blocks. Pad elements are copies of element 0, their results are dropped. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+
+    const MPI_Datatype type = call->recvtype;
+    const int n = call->recvcount, block = n / p + (n % p > 0), padded = p * block;
+    const bool pad = padded != n;
+    const void *operands;
+    PL_TRY(pl_pad(pl_operand(call), n, padded, type, call->comm, &operands));
+    void *mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, block, type);
+    void *all = pad ? pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type) : call->recvbuf;
+    if (!mine || (pad && !all))
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+
+    PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
+    PL_TRY(PL_MPI(Allgather)(mine, block, type, all, block, type, call->comm));
+    if (pad)
+        PL_TRY(pl_copy(all, call->recvbuf, n, type, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allreduce_as_reduce_scatter_block_plus_allgather = {
+    .name = "allreduce_as_reduce_scatter_block_plus_allgather",
+    .function = PL_FN_allreduce,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Reduce_scatter_block, then Allgather (GL13)",
+    .run = run,
+};

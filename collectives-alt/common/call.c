@@ -1,0 +1,16 @@
+/* The library's own functions, with the arguments of a call. */
+#include "variant.h"
+
+int pl_call_pmpi(const struct pl_call *c)
+{
+#define PL_THROUGH(name) PMPI_##name
+#include "through.inc"
+#undef PL_THROUGH
+}
+
+int pl_call_mpi(const struct pl_call *c)
+{
+#define PL_THROUGH(name) PL_MPI(name)
+#include "through.inc"
+#undef PL_THROUGH
+}

@@ -1,0 +1,80 @@
+/* Copies of any layout. Between equal architectures MPI_Pack writes the elements' bytes one after
+ * another and nothing else; pl_pack relies on that and checks the length. */
+#include "tools.h"
+
+#include <stdint.h>
+#include <string.h>
+
+bool pl_dense(MPI_Datatype type)
+{
+    int integers, addresses, datatypes, combiner, size;
+    MPI_Aint lb, extent;
+    return PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner) ==
+               MPI_SUCCESS &&
+           combiner == MPI_COMBINER_NAMED &&
+           PMPI_Type_get_extent(type, &lb, &extent) == MPI_SUCCESS &&
+           PMPI_Type_size(type, &size) == MPI_SUCCESS && lb == 0 && extent == size;
+}
+
+/* Integers, not pointers: with MPI_BOTTOM there is no array to point into. */
+void *pl_at(const void *buf, long long index, MPI_Datatype type)
+{
+    MPI_Aint lb, extent;
+    PMPI_Type_get_extent(type, &lb, &extent);
+    return (void *)((intptr_t)buf + (intptr_t)(index * extent));
+}
+
+int pl_pack(const void *buf, int count, MPI_Datatype type, void *packed, int bytes, MPI_Comm comm)
+{
+    if (bytes == 0)
+        return MPI_SUCCESS;
+    if (pl_dense(type)) {
+        memcpy(packed, buf, (size_t)bytes);
+        return MPI_SUCCESS;
+    }
+    int position = 0;
+    int rc = PMPI_Pack(buf, count, type, packed, bytes, &position, comm);
+    if (rc == MPI_SUCCESS && position != bytes)
+        return pl_raise(comm, MPI_ERR_TYPE);
+    return rc;
+}
+
+int pl_unpack(const void *packed, int bytes, void *buf, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    if (bytes == 0)
+        return MPI_SUCCESS;
+    if (pl_dense(type)) {
+        memcpy(buf, packed, (size_t)bytes);
+        return MPI_SUCCESS;
+    }
+    int position = 0;
+    return PMPI_Unpack(packed, bytes, &position, buf, count, type, comm);
+}
+
+int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    int rc, size;
+    PL_TRY(PMPI_Type_size(type, &size));
+    const int bytes = count * size;
+    if (pl_dense(type))
+        return pl_unpack(from, bytes, to, count, type, comm);
+    void *packed = pl_scratch(comm, PL_SLOT_COPY, (size_t)bytes);
+    if (!packed)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    PL_TRY(pl_pack(from, count, type, packed, bytes, comm));
+    PL_TRY(pl_unpack(packed, bytes, to, count, type, comm));
+out:
+    return rc;
+}
+
+void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type)
+{
+    MPI_Aint lb, extent, true_lb, true_extent;
+    PMPI_Type_get_extent(type, &lb, &extent);
+    PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
+    const MPI_Aint stretch = count > 0 ? (count - 1) * extent : 0;
+    const MPI_Aint first = true_lb + (stretch < 0 ? stretch : 0);
+    const MPI_Aint span = true_extent + (stretch < 0 ? -stretch : stretch);
+    void *memory = pl_scratch(comm, slot, (size_t)span);
+    return memory ? (void *)((intptr_t)memory - first) : NULL;
+}

@@ -1,0 +1,34 @@
+/* Operands of the reductions. The standard gives all ranks the same count, datatype and operation,
+ * so mock-ups of reductions keep the datatype; any layout will do. */
+#include "tools.h"
+
+const void *pl_operand(const struct pl_call *call)
+{
+    return call->sendbuf == MPI_IN_PLACE ? call->recvbuf : call->sendbuf;
+}
+
+int pl_first(const int *counts, int rank)
+{
+    int first = 0;
+    for (int i = 0; i < rank; i++)
+        first += counts[i];
+    return first;
+}
+
+int pl_pad(const void *from, int count, int padded, MPI_Datatype type, MPI_Comm comm,
+           const void **out)
+{
+    int rc = MPI_SUCCESS;
+    *out = from;
+    if (count == padded)
+        return MPI_SUCCESS;
+    void *copy = pl_scratch_elements(comm, PL_SLOT_SEND, padded, type);
+    if (!copy)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    PL_TRY(pl_copy(from, copy, count, type, comm));
+    for (int i = count; i < padded; i++)
+        PL_TRY(pl_copy(from, pl_at(copy, i, type), 1, type, comm));
+    *out = copy;
+out:
+    return rc;
+}

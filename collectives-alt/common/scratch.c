@@ -1,0 +1,99 @@
+/* What is kept on a communicator: scratch memory and a private communicator.
+ *
+ * Both hang on one attribute, so that they live and die with the communicator; a duplicate starts
+ * without. Collective calls on one communicator are serial by the standard, so no lock is needed.
+ */
+#include "tools.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { ALIGNMENT = 64 };
+
+struct kept {
+    void *block[PL_SCRATCH_SLOTS];
+    size_t size[PL_SCRATCH_SLOTS];
+    MPI_Comm private_comm;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int keyval = MPI_KEYVAL_INVALID;
+
+/* MPI_COMM_WORLD loses its attributes inside MPI_Finalize, where no communicator can be freed. */
+static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key;
+    (void)extra;
+    struct kept *kept = value;
+    int rc = MPI_SUCCESS, finalized = 0;
+    PMPI_Finalized(&finalized);
+    if (kept->private_comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && !finalized)
+        rc = PMPI_Comm_free(&kept->private_comm);
+    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
+        free(kept->block[slot]);
+    free(kept);
+    return rc;
+}
+
+static void make_keyval(void)
+{
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_kept, &keyval, NULL);
+}
+
+static struct kept *kept_on(MPI_Comm comm)
+{
+    struct kept *kept = NULL;
+    int found = 0;
+    pthread_once(&once, make_keyval);
+    if (PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS)
+        return NULL;
+    if (found)
+        return kept;
+    kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return NULL;
+    kept->private_comm = MPI_COMM_NULL;
+    if (PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
+        free(kept);
+        return NULL;
+    }
+    return kept;
+}
+
+void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
+{
+    struct kept *kept = kept_on(comm);
+    if (!kept)
+        return NULL;
+    if (kept->block[slot] && kept->size[slot] >= bytes)
+        return kept->block[slot];
+    size_t size = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    free(kept->block[slot]);
+    kept->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
+    kept->size[slot] = kept->block[slot] ? size : 0;
+    return kept->block[slot];
+}
+
+int pl_raise(MPI_Comm comm, int rc)
+{
+    if (rc != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(comm, rc);
+    return rc;
+}
+
+/* MPI_Comm_split, not MPI_Comm_dup: the attributes of the application are none of our business. */
+int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
+{
+    int rc = MPI_SUCCESS, rank;
+    struct kept *kept = kept_on(comm);
+    if (!kept)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    if (kept->private_comm == MPI_COMM_NULL) {
+        PL_TRY(PMPI_Comm_rank(comm, &rank));
+        PL_TRY(PMPI_Comm_split(comm, 0, rank, &kept->private_comm));
+        PL_TRY(PMPI_Comm_set_errhandler(kept->private_comm, MPI_ERRORS_RETURN));
+    }
+    *private_comm = kept->private_comm;
+out:
+    return rc;
+}

@@ -1,0 +1,76 @@
+/* What variants are made of: memory and a communicator of their own, copies of any layout, blocks.
+ *
+ * Errors: a variant that returns an error has given it to the error handler of call->comm exactly
+ * once. MPI calls on call->comm do that themselves; everything else goes through pl_raise. */
+#ifndef PL_TOOLS_H
+#define PL_TOOLS_H
+
+#include "variant.h"
+
+#include <stdbool.h>
+
+/* Slots of pl_scratch. PL_SLOT_COPY belongs to pl_copy. */
+enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_COPY };
+
+/* Gives an error, if rc is one, to the error handler of comm; returns rc. */
+int pl_raise(MPI_Comm comm, int rc);
+
+/* A communicator of the same ranks for point-to-point messages that no receive of the application
+ * can catch. Made by the first call, which is collective; kept on comm and freed with it. */
+int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
+
+/* --- layout (copy.c) --- */
+
+/* Predefined, and n elements are n * size bytes in memory. Everything else is packed: a derived
+ * type without gaps may still have its elements in another order than its signature. */
+bool pl_dense(MPI_Datatype type);
+
+/* Address of element `index` of an array of `type` at buf. */
+void *pl_at(const void *buf, long long index, MPI_Datatype type);
+
+/* Between `count` elements at buf and `bytes` = count * size bytes in the order of the signature.
+ */
+int pl_pack(const void *buf, int count, MPI_Datatype type, void *packed, int bytes, MPI_Comm comm);
+int pl_unpack(const void *packed, int bytes, void *buf, int count, MPI_Datatype type,
+              MPI_Comm comm);
+
+/* Copies count elements; gaps of the destination stay as they are. */
+int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm);
+
+/* pl_scratch for count elements of any type, whatever its lower bound: what it returns is used as a
+ * buffer argument. NULL when memory is short. */
+void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type);
+
+/* --- blocks (blocks.c) --- */
+
+/* What this rank contributes to a Gather or Allgather. */
+struct pl_block {
+    const void *buf;
+    int count;
+    MPI_Datatype type;
+    int bytes;
+};
+struct pl_block pl_own_block(const struct pl_call *call, int rank);
+
+/* The block as bytes: its own memory if it is dense, else packed into a scratch slot. */
+int pl_block_bytes(const struct pl_block *block, int slot, MPI_Comm comm, const void **bytes);
+
+/* Where p * block->bytes bytes can be received: recvbuf if the receive type is dense, else a
+ * scratch slot. pl_deliver then unpacks into recvbuf what did not land there. */
+int pl_landing(const struct pl_call *call, int bytes, int slot, void **landing);
+int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p);
+
+/* --- operands (operands.c) --- */
+
+/* The vector a reduction reads on this rank, MPI_IN_PLACE resolved. */
+const void *pl_operand(const struct pl_call *call);
+
+/* A copy of `count` elements followed by copies of element 0 up to `padded`: valid operands, whose
+ * results are dropped. `*out` is `from` itself when there is nothing to pad. */
+int pl_pad(const void *from, int count, int padded, MPI_Datatype type, MPI_Comm comm,
+           const void **out);
+
+/* Sum of the counts of the ranks before `rank`. */
+int pl_first(const int *counts, int rank);
+
+#endif

@@ -1,0 +1,102 @@
+/* What a variant is: one way to compute one MPI function.
+ *
+ * The same sources are compiled twice. In the probe's static library PL_MPI(X) is MPI_X, so that a
+ * mock-up made of other functions feels whatever is in force there (a preload profile too); in
+ * libplumbline.so it is PMPI_X, so that a replacement never calls itself. */
+#ifndef PL_VARIANT_H
+#define PL_VARIANT_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+#ifdef PL_PRELOAD
+#define PL_MPI(name) PMPI_##name
+#else
+#define PL_MPI(name) MPI_##name
+#endif
+
+enum pl_function {
+#define PL_FUNCTION(symbol, mpi_name) PL_FN_##symbol,
+#include "functions.def"
+#undef PL_FUNCTION
+    PL_FUNCTION_COUNT
+};
+
+/* "MPI_Bcast" for PL_FN_bcast. */
+const char *pl_function_name(enum pl_function function);
+/* The inverse; PL_FUNCTION_COUNT when unknown. */
+enum pl_function pl_function_by_name(const char *name);
+
+/* The arguments of one call. Fields a function does not have are zero. Names follow the standard;
+ * MPI_Bcast's buffer is `recvbuf` with recvcount and recvtype on every rank; the datatype of a
+ * reduction is `recvtype`, its count `recvcount`; MPI_Reduce_local's inbuf is `sendbuf`, its
+ * inoutbuf `recvbuf`; MPI_Reduce_scatter uses recvcounts. */
+struct pl_call {
+    enum pl_function function;
+    const void *sendbuf;
+    void *recvbuf;
+    int sendcount, recvcount;
+    const int *sendcounts, *sdispls, *recvcounts, *rdispls;
+    MPI_Datatype sendtype, recvtype;
+    MPI_Op op;
+    int root;
+    MPI_Comm comm;
+};
+
+/* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
+ * only arguments that are significant on this rank, and gives the same number on every rank. -1
+ * where no such number exists (Gatherv, Scatterv, Alltoallv), on inter-communicators, and past
+ * INT_MAX - p bytes or elements. See volume.c for each function. */
+long long pl_volume(const struct pl_call *call);
+
+enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
+
+/* What a variant cannot do. The caller falls back to the library before any message is sent. */
+enum pl_restriction {
+    PL_ANY = 0,
+    PL_COMMUTATIVE = 1,  /* may change the order of operands */
+    PL_NO_IN_PLACE = 2,  /* MPI_IN_PLACE on any rank */
+    PL_CONTIGUOUS = 4,   /* only types whose size equals their extent, lower bound 0 */
+    PL_BUILTIN_TYPE = 8, /* only predefined datatypes */
+    PL_NOT_COUNTED = 16, /* stops every variant: pl_volume is -1, or the call is not legal */
+};
+
+struct pl_variant {
+    const char *name; /* function_what, lower_snake, never reused */
+    enum pl_function function;
+    enum pl_kind kind;
+    unsigned restrictions; /* of enum pl_restriction */
+    const char *summary;   /* one sentence for people, with its source */
+    /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of
+     * call->comm has been given. Call it only without obstacles. */
+    int (*run)(const struct pl_call *call);
+};
+
+/* All variants of catalogue.def (the library's own calls, `default`, are not among them). */
+extern const struct pl_variant *const pl_catalogue[];
+extern const int pl_catalogue_size;
+const struct pl_variant *pl_variant_by_name(const char *name); /* NULL when unknown */
+
+/* The library's own function through PMPI_, or through MPI_, with the arguments of a call. */
+int pl_call_pmpi(const struct pl_call *call);
+int pl_call_mpi(const struct pl_call *call);
+
+/* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
+ * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */
+unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call);
+
+/* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an
+ * attribute and freed with it. `slot` (0..PL_SCRATCH_SLOTS-1) tells apart blocks that live at the
+ * same time. Grows, never shrinks. NULL when memory is short. */
+#define PL_SCRATCH_SLOTS 4
+void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
+
+/* Jump to the label `out` when an MPI call fails; needs an `int rc` in scope. */
+#define PL_TRY(call)                                                                               \
+    do {                                                                                           \
+        rc = (call);                                                                               \
+        if (rc != MPI_SUCCESS)                                                                     \
+            goto out;                                                                              \
+    } while (0)
+
+#endif

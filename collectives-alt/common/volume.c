@@ -1,0 +1,105 @@
+/* Communication volume n of a call in bytes: what docs/plan-and-records.md calls `bytes`.
+ *
+ *   Barrier                                          0
+ *   Bcast, Reduce, Allreduce, Scan, Exscan           count * size of the datatype
+ *   Reduce_local                                     the same; there is no communicator
+ *   Gather           root: recvcount * size(recvtype) * p, others: sendcount * size(sendtype) * p
+ *   Scatter          root: sendcount * size(sendtype) * p, others: recvcount * size(recvtype) * p
+ *   Allgather, Alltoall                              recvcount * size(recvtype) * p
+ *   Allgatherv                                       sum of recvcounts * size(recvtype)
+ *   Reduce_scatter                                   sum of recvcounts * size
+ *   Reduce_scatter_block                             recvcount * size * p
+ *   Gatherv, Scatterv, Alltoallv                     -1: no rank but the root knows, or none does
+ *
+ * Each line reads only arguments that are significant on the rank, MPI_IN_PLACE included (a root of
+ * Gather that sends in place has significant receive arguments, and so on). The standard makes the
+ * signature of these arguments equal on all ranks, and with it the product count * size, which is
+ * why the volume is safe to decide by; counts and extents alone are not equal.
+ *
+ * -1 also for inter-communicators, for arguments that no legal call has, and when bytes or elements
+ * go past INT_MAX - p: variants count them in `int`, and pad them to p equal blocks. */
+#include "variant.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
+ * any count, for its counts may differ between ranks. */
+static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
+{
+    int size;
+    if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS ||
+        size < 0) /* MPI_UNDEFINED: more than an int holds */
+        return -1;
+    if (size > 0 && blocks * count > most / size)
+        return -1;
+    return blocks * count * size;
+}
+
+/* A reduction has one count for all ranks, and its variants count elements too. */
+static long long operand_bytes(int most, int blocks, long long count, MPI_Datatype type)
+{
+    return blocks * count > most ? -1 : bytes_of(most, blocks, count, type);
+}
+
+static long long sum_of(const int *counts, int p)
+{
+    long long sum = 0;
+    for (int i = 0; i < p; i++) {
+        if (counts[i] < 0)
+            return -1;
+        sum += counts[i];
+    }
+    return sum;
+}
+
+long long pl_volume(const struct pl_call *call)
+{
+    if (call->function == PL_FN_reduce_local)
+        return operand_bytes(INT_MAX, 1, call->recvcount, call->recvtype);
+    if (call->comm == MPI_COMM_NULL)
+        return -1;
+
+    int inter, p, rank;
+    if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
+        return -1;
+    PMPI_Comm_size(call->comm, &p);
+    PMPI_Comm_rank(call->comm, &rank);
+    if (call->root < 0 || call->root >= p)
+        return -1;
+    const int most = INT_MAX - p;
+
+    switch (call->function) {
+    case PL_FN_barrier:
+        return 0;
+    case PL_FN_bcast:
+        return bytes_of(most, 1, call->recvcount, call->recvtype);
+    case PL_FN_reduce:
+    case PL_FN_allreduce:
+    case PL_FN_scan:
+    case PL_FN_exscan:
+        return operand_bytes(most, 1, call->recvcount, call->recvtype);
+    case PL_FN_gather:
+        return rank == call->root ? bytes_of(most, p, call->recvcount, call->recvtype)
+                                  : bytes_of(most, p, call->sendcount, call->sendtype);
+    case PL_FN_scatter:
+        return rank == call->root ? bytes_of(most, p, call->sendcount, call->sendtype)
+                                  : bytes_of(most, p, call->recvcount, call->recvtype);
+    case PL_FN_allgather:
+    case PL_FN_alltoall:
+        return bytes_of(most, p, call->recvcount, call->recvtype);
+    case PL_FN_allgatherv:
+        return bytes_of(most, 1, sum_of(call->recvcounts, p), call->recvtype);
+    case PL_FN_reduce_scatter:
+        return operand_bytes(most, 1, sum_of(call->recvcounts, p), call->recvtype);
+    case PL_FN_reduce_scatter_block:
+        return operand_bytes(most, p, call->recvcount, call->recvtype);
+    case PL_FN_gatherv:
+    case PL_FN_scatterv:
+    case PL_FN_alltoallv:
+    case PL_FN_reduce_local:
+    case PL_FUNCTION_COUNT:
+        break;
+    }
+    return -1;
+}

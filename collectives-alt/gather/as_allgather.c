@@ -1,0 +1,50 @@
+/* Gather as Allgather: everybody receives everything, the root keeps it.
+ *
+ * Source: guideline GL3 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Allgather(n); with the best algorithm ceil(log2 p) a + (p-1)/p n b.
+ * Restrictions: none. Receive arguments of the other ranks are not looked at.
+ * Scratch: n bytes on every rank but the root; there too with a derived type. One block for a root
+ * that sends in place, since MPI_Allgather takes MPI_IN_PLACE from all ranks or none. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_block block = pl_own_block(call, rank);
+    const void *own;
+    PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
+    if (rank != call->root) {
+        void *all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block.bytes * (size_t)p);
+        if (!all)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        return PL_MPI(Allgather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE,
+                                 call->comm);
+    }
+
+    if (call->sendbuf == MPI_IN_PLACE && own == block.buf && block.bytes > 0) {
+        void *copy = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)block.bytes);
+        if (!copy)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        own = memcpy(copy, own, (size_t)block.bytes);
+    }
+    void *all;
+    PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
+    PL_TRY(PL_MPI(Allgather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm));
+    PL_TRY(pl_deliver(call, all, p * block.bytes, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_gather_as_allgather = {
+    .name = "gather_as_allgather",
+    .function = PL_FN_gather,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allgather; the root keeps the result (GL3)",
+    .run = run,
+};

@@ -1,0 +1,45 @@
+/* Gather as Reduce: each rank contributes a vector that is zero but for its own block; a bitwise or
+ * puts the blocks together at the root.
+ *
+ * Source: guideline GL4 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Reduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g, and n
+ * bytes zeroed.
+ * Restrictions: none. Receive arguments of the other ranks are not looked at.
+ * Scratch: n bytes; with a derived type at the root n more there. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_block block = pl_own_block(call, rank);
+    const int bytes = p * block.bytes;
+    char *vector = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)bytes);
+    if (!vector)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    memset(vector, 0, (size_t)bytes);
+    PL_TRY(pl_pack(block.buf, block.count, block.type, vector + (size_t)rank * block.bytes,
+                   block.bytes, call->comm));
+
+    void *all = NULL;
+    if (rank == call->root)
+        PL_TRY(pl_landing(call, bytes, PL_SLOT_RECV, &all));
+    PL_TRY(PL_MPI(Reduce)(vector, all, bytes, MPI_BYTE, MPI_BOR, call->root, call->comm));
+    if (rank == call->root)
+        PL_TRY(pl_deliver(call, all, bytes, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_gather_as_reduce = {
+    .name = "gather_as_reduce",
+    .function = PL_FN_gather,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Reduce with bitwise or over zero-filled vectors (GL4)",
+    .run = run,
+};

@@ -1,0 +1,133 @@
+/* Puts a profile in force: reads it once, checks that it is for this library, groups its rules by
+ * function. A profile that cannot be used is reported once, by rank 0, and changes nothing. */
+#include "preload.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pl_active_rule pl_unloaded[1];
+
+struct pl_state pl_state = {
+    .functions = {[0 ... PL_FUNCTION_COUNT - 1] = {.first = pl_unloaded}},
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool collective_load;
+
+/* The file as a string; NULL with pl_state.reason set. */
+static char *read_file(const char *path, long long *length)
+{
+    char *text = NULL;
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END) != 0 || (*length = ftell(file)) < 0 ||
+        fseek(file, 0, SEEK_SET) != 0) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: %s", path, strerror(errno));
+    } else if (*length >= INT_MAX || !(text = calloc(1, (size_t)*length + 1))) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: too long", path);
+    } else if (fread(text, 1, (size_t)*length, file) != (size_t)*length) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: cannot be read to its end", path);
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* A node that sees another file, or none, must not decide differently: rank 0 reads for all. */
+static char *read_for_all(const char *path, int rank, long long *length)
+{
+    char *text = NULL;
+    *length = -1;
+    if (rank == 0 && !(text = read_file(path, length)))
+        *length = -1;
+    PMPI_Bcast(length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    if (*length < 0)
+        return NULL;
+    if (rank != 0)
+        text = calloc(1, (size_t)*length + 1);
+    int have = text != NULL;
+    PMPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    if (have)
+        PMPI_Bcast(text, (int)*length, MPI_CHAR, 0, MPI_COMM_WORLD);
+    else
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: out of memory", path);
+    if (!have)
+        free(text);
+    return have ? text : NULL;
+}
+
+static void activate(void)
+{
+    struct pl_profile *profile = &pl_state.profile;
+    struct pl_active_rule *next = calloc((size_t)profile->count + 1, sizeof *next);
+    if (!next) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: out of memory", pl_state.path);
+        return;
+    }
+    pl_state.rules = next;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
+        struct pl_active_rule *first = next;
+        for (int i = 0; i < profile->count; i++)
+            if (profile->rules[i].function == (enum pl_function)f)
+                (next++)->rule = &profile->rules[i];
+        pl_state.functions[f].count = (int)(next - first);
+        atomic_store_explicit(&pl_state.functions[f].first, next > first ? first : NULL,
+                              memory_order_release);
+    }
+}
+
+static void take_profile(char *text, size_t length)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int version_length;
+    struct pl_profile_error error;
+    if (!pl_profile_parse(text, length, &pl_state.profile, &error)) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s:%d: %s%s%s%s", pl_state.path,
+                 error.line, error.token[0] ? "'" : "", error.token, error.token[0] ? "': " : "",
+                 error.what);
+        return;
+    }
+    PMPI_Get_library_version(version, &version_length);
+    if (!pl_profile_fits(&pl_state.profile, version)) {
+        snprintf(pl_state.reason, sizeof pl_state.reason,
+                 "%s: made for \"%s\", but this library is \"%.64s\"", pl_state.path,
+                 pl_state.profile.library, version);
+        return;
+    }
+    activate();
+}
+
+static void load(void)
+{
+    int rank = 0;
+    long long length = -1;
+    char *text = NULL;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    pl_state.path = getenv("PLUMBLINE_PROFILE");
+    if (!pl_state.path || !*pl_state.path) {
+        pl_state.path = NULL;
+        snprintf(pl_state.reason, sizeof pl_state.reason, "PLUMBLINE_PROFILE is not set");
+    } else {
+        text = collective_load ? read_for_all(pl_state.path, rank, &length)
+                               : read_file(pl_state.path, &length);
+        if (text)
+            take_profile(text, (size_t)length);
+        free(text);
+        if (pl_state.reason[0] && rank == 0)
+            fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
+    }
+    if (!pl_state.rules)
+        for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+            atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
+}
+
+void pl_load(bool collective)
+{
+    collective_load = collective;
+    pthread_once(&once, load);
+}

@@ -1,0 +1,50 @@
+/* The decision, made before any message from values that are equal on all ranks: the function, the
+ * number of processes, the volume; then what the standard makes equal for the variant's
+ * restrictions. Whatever has no such values (inter-communicators, arguments that are not legal,
+ * more than fits an int) goes to the library untouched, which knows how to complain. */
+#include "preload.h"
+
+static struct pl_active_rule *find(const struct pl_function_state *state,
+                                   struct pl_active_rule *first, const struct pl_call *call,
+                                   long long *bytes)
+{
+    int p;
+    *bytes = pl_volume(call);
+    if (*bytes < 0)
+        return NULL;
+    PMPI_Comm_size(call->comm, &p);
+    for (int i = 0; i < state->count; i++) {
+        const struct pl_rule *rule = first[i].rule;
+        if (rule->nprocs_from <= p && p <= rule->nprocs_to && rule->bytes_from <= *bytes &&
+            *bytes <= rule->bytes_to)
+            return pl_variant_obstacles(rule->variant, call) == 0 ? &first[i] : NULL;
+    }
+    return NULL;
+}
+
+int pl_replace(const struct pl_call *call)
+{
+    struct pl_function_state *state = &pl_state.functions[call->function];
+    struct pl_active_rule *first = atomic_load_explicit(&state->first, memory_order_acquire);
+    if (first == pl_unloaded) {
+        int initialized = 0, finalized = 0;
+        PMPI_Initialized(&initialized);
+        PMPI_Finalized(&finalized);
+        if (!initialized || finalized)
+            return pl_call_pmpi(call);
+        pl_load(false);
+        first = atomic_load_explicit(&state->first, memory_order_acquire);
+    }
+    if (!first)
+        return pl_call_pmpi(call);
+
+    long long bytes;
+    struct pl_active_rule *rule = find(state, first, call, &bytes);
+    atomic_fetch_add_explicit(&state->calls, 1, memory_order_relaxed);
+    if (!rule)
+        return pl_call_pmpi(call);
+    atomic_fetch_add_explicit(&rule->replaced, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&state->replaced, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&state->bytes, bytes, memory_order_relaxed);
+    return rule->rule->variant->run(call);
+}

@@ -1,0 +1,102 @@
+/* The file PLUMBLINE_REPORT names: what rank 0 saw, as JSON, so that a launcher can prove that a
+ * profile was in force. Written to a temporary name and renamed. */
+#include "preload.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < ' ')
+            fprintf(out, "\\u%04x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+/* An end of a range; null is `inf`. */
+static void put_end(FILE *out, long long value, long long infinite)
+{
+    if (value == infinite)
+        fputs("null", out);
+    else
+        fprintf(out, "%lld", value);
+}
+
+static void put_rules(FILE *out)
+{
+    const int count = pl_state.rules ? pl_state.profile.count : 0;
+    for (int i = 0; i < count; i++) {
+        const struct pl_rule *rule = pl_state.rules[i].rule;
+        fprintf(out, "%s\n  {\"line\":%d,\"function\":\"%s\",\"nprocs_from\":%d,\"nprocs_to\":",
+                i ? "," : "", rule->line, pl_function_name(rule->function), rule->nprocs_from);
+        put_end(out, rule->nprocs_to, INT_MAX);
+        fprintf(out, ",\"bytes_from\":%lld,\"bytes_to\":", rule->bytes_from);
+        put_end(out, rule->bytes_to, LLONG_MAX);
+        fprintf(out, ",\"variant\":\"%s\",\"replaced\":%lld}", rule->variant->name,
+                atomic_load(&pl_state.rules[i].replaced));
+    }
+}
+
+static void put_functions(FILE *out)
+{
+    const char *separator = "";
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
+        const struct pl_function_state *state = &pl_state.functions[f];
+        if (state->count == 0)
+            continue;
+        const long long calls = atomic_load(&state->calls),
+                        replaced = atomic_load(&state->replaced);
+        fprintf(out,
+                "%s\n  {\"function\":\"%s\",\"calls\":%lld,\"replaced\":%lld,"
+                "\"fallen_through\":%lld,\"bytes\":%lld}",
+                separator, pl_function_name((enum pl_function)f), calls, replaced, calls - replaced,
+                atomic_load(&state->bytes));
+        separator = ",";
+    }
+}
+
+static bool write_file(const char *name)
+{
+    int nprocs = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &nprocs);
+    FILE *out = fopen(name, "w");
+    if (!out)
+        return false;
+    fputs("{\"plumbline_report\":1,\"version\":\"" PL_VERSION "\",\"profile\":", out);
+    if (pl_state.path)
+        put_string(out, pl_state.path);
+    else
+        fputs("null", out);
+    fprintf(out, ",\"in_force\":%s,\"reason\":", pl_state.rules ? "true" : "false");
+    put_string(out, pl_state.reason);
+    fprintf(out, ",\"nprocs\":%d,\n \"rules\":[", nprocs);
+    put_rules(out);
+    fputs("],\n \"functions\":[", out);
+    put_functions(out);
+    fputs("]}\n", out);
+    const bool whole = !ferror(out);
+    return fclose(out) == 0 && whole;
+}
+
+void pl_write_report(void)
+{
+    int rank = -1;
+    const char *path = getenv("PLUMBLINE_REPORT");
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0 || !path || !*path)
+        return;
+    char part[PATH_MAX];
+    const int length = snprintf(part, sizeof part, "%s.part", path);
+    errno = ENAMETOOLONG;
+    if (length >= (int)sizeof part || !write_file(part) || rename(part, path) != 0)
+        fprintf(stderr, "plumbline: cannot write the report %s: %s\n", path, strerror(errno));
+}

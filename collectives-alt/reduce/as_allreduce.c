@@ -1,0 +1,39 @@
+/* Reduce as Allreduce: everybody computes the result, the root keeps it.
+ *
+ * Source: guideline GL8 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: contiguous types (operands.c); MPI_Allreduce keeps the order of operands.
+ * Scratch: n bytes on every rank but the root; at a root that reduces in place the copy of its
+ * operands, since MPI_Allreduce takes MPI_IN_PLACE from all ranks or none. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, rank;
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = call->recvcount;
+    const bool root = rank == call->root, copy_operands = call->sendbuf == MPI_IN_PLACE;
+    void *scratch = NULL;
+    if (!root || copy_operands) {
+        scratch = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
+        if (!scratch)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    if (copy_operands)
+        PL_TRY(pl_copy(call->recvbuf, scratch, n, call->recvtype, call->comm));
+    PL_TRY(PL_MPI(Allreduce)(copy_operands ? scratch : call->sendbuf,
+                             root ? call->recvbuf : scratch, n, call->recvtype, call->op,
+                             call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_as_allreduce = {
+    .name = "reduce_as_allreduce",
+    .function = PL_FN_reduce,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Allreduce; the root keeps the result (GL8)",
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* Reduce_scatter as Allreduce: everybody computes everything and keeps its own part.
+ *
+ * Source: guideline GL9 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: contiguous types (operands.c); MPI_Allreduce keeps the order of operands.
+ * Scratch: n bytes. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const int n = pl_first(call->recvcounts, p), first = pl_first(call->recvcounts, rank);
+    void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
+    if (!all)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, n, type, call->op, call->comm));
+    PL_TRY(
+        pl_copy(pl_at(all, first, type), call->recvbuf, call->recvcounts[rank], type, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_as_allreduce = {
+    .name = "reduce_scatter_as_allreduce",
+    .function = PL_FN_reduce_scatter,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Allreduce; each rank keeps its own part (GL9)",
+    .run = run,
+};

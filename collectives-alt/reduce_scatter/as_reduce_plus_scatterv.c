@@ -1,0 +1,42 @@
+/* Reduce_scatter as Reduce to rank 0, then Scatterv.
+ *
+ * Source: guideline GL17 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Reduce(n) + Scatterv(n).
+ * Restrictions: contiguous types (operands.c); MPI_Reduce keeps the order of operands.
+ * Scratch: n bytes and p integers at rank 0. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const int n = pl_first(call->recvcounts, p);
+    int *first = NULL;
+    void *all = NULL;
+    if (rank == 0) {
+        all = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
+        first = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *first);
+        if (!all || !first)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        first[0] = 0;
+        for (int i = 1; i < p; i++)
+            first[i] = first[i - 1] + call->recvcounts[i - 1];
+    }
+    PL_TRY(PL_MPI(Reduce)(pl_operand(call), all, n, type, call->op, 0, call->comm));
+    PL_TRY(PL_MPI(Scatterv)(all, call->recvcounts, first, type, call->recvbuf,
+                            call->recvcounts[rank], type, 0, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_as_reduce_plus_scatterv = {
+    .name = "reduce_scatter_as_reduce_plus_scatterv",
+    .function = PL_FN_reduce_scatter,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Reduce to rank 0, then Scatterv (GL17)",
+    .run = run,
+};

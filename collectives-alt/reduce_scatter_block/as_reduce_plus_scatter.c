@@ -1,0 +1,36 @@
+/* Reduce_scatter_block as Reduce to rank 0, then Scatter.
+ *
+ * Source: guideline GL15 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Reduce(n) + Scatter(n).
+ * Restrictions: contiguous types (operands.c); MPI_Reduce keeps the order of operands.
+ * Scratch: n bytes at rank 0. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const int block = call->recvcount;
+    void *all = NULL;
+    if (rank == 0) {
+        all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
+        if (!all)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    PL_TRY(PL_MPI(Reduce)(pl_operand(call), all, p * block, type, call->op, 0, call->comm));
+    PL_TRY(PL_MPI(Scatter)(all, block, type, call->recvbuf, block, type, 0, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_block_as_reduce_plus_scatter = {
+    .name = "reduce_scatter_block_as_reduce_plus_scatter",
+    .function = PL_FN_reduce_scatter_block,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Reduce to rank 0, then Scatter (GL15)",
+    .run = run,
+};

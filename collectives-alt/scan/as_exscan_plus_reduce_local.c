@@ -1,0 +1,36 @@
+/* Scan as Exscan, then Reduce_local with the own operands.
+ *
+ * Source: guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Exscan(n) + n g, and n bytes copied unless in place.
+ * Restrictions: contiguous types (operands.c). MPI_Reduce_local(in, inout) computes in op inout:
+ * the prefix of the lower ranks is `in`, so operands stay in the order of ranks. Scratch: n bytes.
+ */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, rank;
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = call->recvcount;
+    void *prefix = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
+    if (!prefix)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(PL_MPI(Exscan)(pl_operand(call), prefix, n, call->recvtype, call->op, call->comm));
+    if (call->sendbuf != MPI_IN_PLACE)
+        PL_TRY(pl_copy(call->sendbuf, call->recvbuf, n, call->recvtype, call->comm));
+    /* Rank 0 has no prefix. */
+    if (rank > 0)
+        PL_TRY(PL_MPI(Reduce_local)(prefix, call->recvbuf, n, call->recvtype, call->op));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_scan_as_exscan_plus_reduce_local = {
+    .name = "scan_as_exscan_plus_reduce_local",
+    .function = PL_FN_scan,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_CONTIGUOUS,
+    .summary = "Exscan, then Reduce_local (GL16)",
+    .run = run,
+};

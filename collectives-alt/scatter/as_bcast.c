@@ -1,0 +1,38 @@
+/* Scatter as Bcast: everybody receives everything and keeps one block.
+ *
+ * Source: guideline GL7 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Cost: Bcast(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b.
+ * Restrictions: none. Send arguments of the other ranks are not looked at.
+ * Scratch: n bytes on every rank but the root; there too with a derived send type. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = (int)pl_volume(call), block = n / p;
+    const bool root = rank == call->root, send_in_place = root && pl_dense(call->sendtype);
+    char *all =
+        send_in_place ? (char *)call->sendbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
+    if (!all && n > 0)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    if (root && !send_in_place && n > 0)
+        PL_TRY(pl_pack(call->sendbuf, p * call->sendcount, call->sendtype, all, n, call->comm));
+    PL_TRY(PL_MPI(Bcast)(all, n, MPI_BYTE, call->root, call->comm));
+    if (call->recvbuf != MPI_IN_PLACE && n > 0)
+        PL_TRY(pl_unpack(all + (size_t)rank * (size_t)block, block, call->recvbuf, call->recvcount,
+                         call->recvtype, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_scatter_as_bcast = {
+    .name = "scatter_as_bcast",
+    .function = PL_FN_scatter,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Bcast of all blocks; each rank keeps its own (GL7)",
+    .run = run,
+};

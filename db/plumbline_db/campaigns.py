@@ -1,0 +1,90 @@
+"""Campaigns: what was asked for, on which machine and library, and whether it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign
+
+_SELECT = """SELECT id, key, machine, library_fingerprint, nprocs, nodes, ppn, oversubscribed,
+                    settings, state, started, finished FROM campaign """
+
+
+def put(db: Database, campaign: Campaign) -> None:
+    """Insert, or update `state` and `finished`; nothing else of a campaign ever changes.
+
+    Raises ValueError when the id is stored with other facts, or the machine or library is not
+    stored."""
+    with db.transaction():
+        row = db.row(_SELECT + "WHERE id = :id OR key = :key", _values(campaign))
+        if row is None:
+            _require_parents(db, campaign)
+            db.rows(
+                """INSERT INTO campaign (id, key, machine, library_fingerprint, nprocs, nodes, ppn,
+                                         oversubscribed, settings, state, started, finished)
+                   VALUES (:id, :key, :machine, :library_fingerprint, :nprocs, :nodes, :ppn,
+                           :oversubscribed, :settings, :state, :started, :finished)""",
+                _values(campaign),
+            )
+            return
+        stored = _record(row)
+        renewed = msgspec.structs.replace(stored, state=campaign.state, finished=campaign.finished)
+        if renewed != campaign:
+            raise ValueError(f"campaign {campaign.id} is stored with other facts: {stored}")
+        db.rows(
+            "UPDATE campaign SET state = :state, finished = :finished WHERE id = :id",
+            {"state": campaign.state, "finished": campaign.finished, "id": campaign.id},
+        )
+
+
+def by_key(db: Database, key: str) -> Campaign | None:
+    row = db.row(_SELECT + "WHERE key = :key", {"key": key})
+    return None if row is None else _record(row)
+
+
+def get(db: Database, id: str | None) -> Campaign:
+    """The campaign `id`; None means the one that was started last."""
+    if id is None:
+        row = db.row(_SELECT + "ORDER BY number DESC LIMIT 1")
+        if row is None:
+            raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
+        return _record(row)
+    row = db.row(_SELECT + "WHERE id = :id", {"id": id})
+    if row is None:
+        known = ", ".join(campaign.id for campaign in all_campaigns(db)) or "none"
+        raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {known}")
+    return _record(row)
+
+
+def all_campaigns(db: Database) -> list[Campaign]:
+    """In the order in which they were started."""
+    return [_record(row) for row in db.rows(_SELECT + "ORDER BY number")]
+
+
+def require(db: Database, id: str) -> None:
+    """ValueError when there is no such campaign: whoever writes for it has not stored it."""
+    if db.row("SELECT 1 FROM campaign WHERE id = :id", {"id": id}) is None:
+        raise ValueError(f"campaign {id} is not stored in {db.path}")
+
+
+def _require_parents(db: Database, campaign: Campaign) -> None:
+    for table, column, value in (
+        ("machine", "id", campaign.machine),
+        ("library", "fingerprint", campaign.library_fingerprint),
+    ):
+        if db.row(f"SELECT 1 FROM {table} WHERE {column} = :v", {"v": value}) is None:  # noqa: S608
+            raise ValueError(f"campaign {campaign.id}: {table} {value} is not stored")
+
+
+def _values(campaign: Campaign) -> dict[str, Any]:
+    return msgspec.structs.asdict(campaign)
+
+
+def _record(row: tuple[Any, ...]) -> Campaign:
+    values = list(row)
+    values[7] = bool(values[7])
+    return Campaign(*values)

@@ -1,0 +1,37 @@
+"""What a campaign has cost: the plain facts of its launches."""
+
+from __future__ import annotations
+
+from plumbline_db.connection import Database
+from plumbline_db.records import Record
+
+
+class Cost(Record, frozen=True):
+    """`cells` counts distinct (function, bytes) that were timed. `seconds` is the wall time of all
+    launches, `timed_seconds` the part of it inside timed regions."""
+
+    launches: int
+    failed: int
+    cells: int
+    seconds: float
+    timed_seconds: float
+
+
+def cost(db: Database, campaign: str) -> Cost:
+    key = {"campaign": campaign}
+    launches = db.row(
+        """SELECT count(*), count(*) FILTER (WHERE outcome = 'failed'), total(seconds),
+                  total(timed_seconds)
+           FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign""",
+        key,
+    )
+    cells = db.row(
+        """SELECT count(*) FROM (
+               SELECT DISTINCT m.function, m.bytes
+               FROM measurement m JOIN run ON run.number = m.run
+               JOIN suite ON suite.number = run.suite
+               WHERE suite.campaign = :campaign AND m.outcome = 'ok')""",
+        key,
+    )
+    assert launches is not None and cells is not None  # noqa: S101 - aggregates give one row
+    return Cost(launches[0], launches[1], cells[0], launches[2], launches[3])

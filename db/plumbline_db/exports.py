@@ -1,0 +1,34 @@
+"""Files that were handed out for a campaign, with their checksums."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.records import Export
+
+
+def put(db: Database, campaign: str, export: Export) -> None:
+    """Store; a path that was written before gets its new content's checksum."""
+    with db.transaction():
+        campaigns.require(db, campaign)
+        db.rows(
+            """INSERT INTO export (campaign, path, format, sha256, created)
+               VALUES (:campaign, :path, :format, :sha256, :created)
+               ON CONFLICT (campaign, path) DO UPDATE
+               SET format = :format, sha256 = :sha256, created = :created""",
+            msgspec.structs.asdict(export) | {"campaign": campaign},
+        )
+
+
+def get(db: Database, campaign: str) -> list[Export]:
+    """By path."""
+    return [
+        Export(*row)
+        for row in db.rows(
+            """SELECT format, path, sha256, created FROM export
+               WHERE campaign = :campaign ORDER BY path""",
+            {"campaign": campaign},
+        )
+    ]

@@ -1,0 +1,41 @@
+"""One writer for each database: an advisory lock on a file beside it.
+
+The kernel holds the lock, so it ends with the process, however the process ends. The file stays and
+names its last holder; it is never removed, since removing it would let two writers in.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError, TryLaterError
+
+
+class WriterLock:
+    """Held from construction to `release()`. Raises TryLaterError when another process holds it."""
+
+    def __init__(self, database: Path) -> None:
+        self.path = database.with_name(database.name + ".lock")
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot write {self.path}: {error.strerror}; ask the owner of {self.path.parent} "
+                "for write access, or name another file with --db"
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._file)
+            raise TryLaterError(
+                f"{database} is being written by process {holder or '(unknown)'}: "
+                "try again when it has finished, or name another file with --db"
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._file)

@@ -1,0 +1,56 @@
+"""Where was it measured, and with which MPI: machines and libraries."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library, Machine
+
+
+def put_machine(db: Database, machine: Machine) -> None:
+    """Store or refresh: facts outside the identity (the kernel, the host's name) may change."""
+    with db.transaction():
+        db.rows(
+            """INSERT INTO machine VALUES (:id, :host, :cpu_model, :processing_units, :numa_nodes,
+                                           :memory_bytes, :kernel, :system)
+               ON CONFLICT (id) DO UPDATE SET host = :host, cpu_model = :cpu_model,
+                   processing_units = :processing_units, numa_nodes = :numa_nodes,
+                   memory_bytes = :memory_bytes, kernel = :kernel, system = :system""",
+            msgspec.structs.asdict(machine),
+        )
+
+
+def machine(db: Database, id: str) -> Machine:
+    row = db.row(
+        """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
+           FROM machine WHERE id = :id""",
+        {"id": id},
+    )
+    if row is None:
+        raise PlumblineError(f"{db.path} knows no machine {id}")
+    return Machine(*row)
+
+
+def put_library(db: Database, library: Library) -> None:
+    """Store or refresh: the same build may be found under another prefix."""
+    with db.transaction():
+        db.rows(
+            """INSERT INTO library VALUES (:fingerprint, :id, :family, :version, :version_string,
+                                           :prefix)
+               ON CONFLICT (fingerprint) DO UPDATE SET id = :id, family = :family,
+                   version = :version, version_string = :version_string, prefix = :prefix""",
+            msgspec.structs.asdict(library),
+        )
+
+
+def library(db: Database, fingerprint: str) -> Library:
+    row = db.row(
+        """SELECT id, family, version, version_string, prefix, fingerprint
+           FROM library WHERE fingerprint = :fingerprint""",
+        {"fingerprint": fingerprint},
+    )
+    if row is None:
+        raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
+    return Library(*row)

@@ -1,0 +1,286 @@
+"""The records that cross rooms: what the probe writes, and what the database keeps.
+
+Frozen and typed; units are in the names (`_ns`, `_seconds`, `_bytes`; plain `bytes` is a
+communication volume as docs/plan-and-records.md defines it). No behaviour lives here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of everything in this module."""
+
+
+# --- what the probe writes (docs/plan-and-records.md) ------------------------------------------
+
+
+class Clock(Record, frozen=True):
+    name: str
+    resolution_ns: int
+    cost_ns: int
+
+
+class Header(Record, frozen=True, tag_field="record", tag="header"):
+    schema: int
+    run: str
+    probe: str
+    library: str
+    mpi: str
+    nprocs: int
+    nodes: int
+    ppn: int
+    hosts: list[str]
+    processing_units: int
+    oversubscribed: bool
+    binding: list[str]
+    sync: str
+    clock: Clock
+    seed: int
+    blocks: int
+    warmup: int
+    rewarm: int
+    environment: dict[str, str]
+
+
+class KnobReading(Record, frozen=True):
+    wanted: str
+    read: str
+
+
+class ConfigRecord(Record, frozen=True, tag_field="record", tag="config"):
+    id: str
+    in_force: bool
+    reason: str
+    knobs: dict[str, KnobReading]
+
+
+class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
+    case: int
+    function: str
+    variant: str
+    config: str
+    bytes: int
+    bytes_moved: int
+    type: str
+    op: str
+    root: int
+    reps: int
+
+
+class Begin(Record, frozen=True, tag_field="record", tag="begin"):
+    case: int
+
+
+class Check(Record, frozen=True, tag_field="record", tag="check"):
+    case: int
+    outcome: Literal["ok", "wrong", "unsupported", "error", "not_in_force"]
+    detail: str
+
+
+class Order(Record, frozen=True, tag_field="record", tag="order"):
+    block: int
+    cases: list[int]
+
+
+class Samples(Record, frozen=True, tag_field="record", tag="samples"):
+    case: int
+    block: int
+    warmup_ns: list[int]
+    ns: list[int]
+
+
+class Footer(Record, frozen=True, tag_field="record", tag="footer"):
+    cases: int
+    timed_ns: int
+    wall_ns: int
+
+
+ProbeRecord = Header | ConfigRecord | CaseRecord | Begin | Check | Order | Samples | Footer
+
+
+# --- what the database keeps -------------------------------------------------------------------
+
+
+class Machine(Record, frozen=True):
+    """`id` is a hash over the facts that must be equal before results may be compared."""
+
+    id: str
+    host: str
+    cpu_model: str
+    processing_units: int
+    numa_nodes: int
+    memory_bytes: int
+    kernel: str
+    system: str
+
+
+class Library(Record, frozen=True):
+    """One installed MPI. `id` is readable (`openmpi-4.1.4`); `fingerprint` tells builds apart."""
+
+    id: str
+    family: str
+    version: str
+    version_string: str
+    prefix: str
+    fingerprint: str
+
+
+class Campaign(Record, frozen=True):
+    """`settings` is the campaign's own JSON, kept as it was asked for; `key` hashes machine,
+    library and settings: the same key is the same campaign, to be continued."""
+
+    id: str
+    key: str
+    machine: str
+    library_fingerprint: str
+    nprocs: int
+    nodes: int
+    ppn: int
+    oversubscribed: bool
+    settings: str
+    state: Literal["running", "finished"]
+    started: str
+    finished: str
+
+
+class Run(Record, frozen=True):
+    """One launch. `(suite, sequence)` is its key; `plan` is the whole plan text."""
+
+    id: str
+    campaign: str
+    suite: str
+    sequence: int
+    outcome: Literal["finished", "failed"]
+    reason: str
+    argv: list[str]
+    environment: dict[str, str]
+    plan: str
+    stderr: str
+    started: str
+    seconds: float
+    timed_seconds: float
+
+
+class Case(Record, frozen=True):
+    """What was measured in a run: one row of its plan, with the knobs spelled out."""
+
+    function: str
+    variant: str
+    knobs: dict[str, str]
+    config: str
+    bytes: int
+    type: str
+    op: str
+    root: int
+
+
+class Medians(Record, frozen=True):
+    """Per-launch medians of one case over the launches of some suites, in seconds. `runs[i]` is the
+    launch number that `seconds[i]` belongs to: unique in the database, so that it pairs the two
+    sides of a comparison."""
+
+    case: Case
+    runs: list[int]
+    seconds: list[float]
+
+
+class Verdict(Record, frozen=True):
+    """One cell of the violation table. Ratios are left over right; `stage` is `before`, `round-1`
+    … or `after`; `suites` name the samples it rests on. For monotony `other_bytes` is the larger
+    size; for split-robustness the size that is sent `factor` times; for pattern equal to bytes."""
+
+    stage: str
+    guideline: str
+    kind: Literal["monotony", "split", "pattern"]
+    function: str
+    rhs: str
+    nprocs: int
+    ppn: int
+    bytes: int
+    other_bytes: int
+    factor: int
+    verdict: Literal["holds", "violated", "undecided"]
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    p: float | None
+    p_adjusted: float | None
+    launches: int
+    reason: str
+    suites: list[str]
+
+
+class Trial(Record, frozen=True):
+    """One candidate of a search: its time over the default's, in the same launches."""
+
+    variant: str
+    knobs: dict[str, str]
+    state: Literal["measured", "wrong", "failed", "not_in_force", "unsupported", "not_exportable"]
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    launches: int
+    detail: str
+
+
+class Search(Record, frozen=True):
+    """The search for one cell: who opened it, what it found, why it stopped."""
+
+    round: int
+    function: str
+    nprocs: int
+    ppn: int
+    bytes: int
+    opened_by: list[str]
+    outcome: Literal["winner", "nothing better"]
+    reason: str
+    trials: list[Trial]
+    suites: list[str]
+
+
+UNBOUNDED_BYTES = 2**63 - 1
+"""`bytes_to` of a winner that has no upper end (`inf` in exported files)."""
+
+
+UNBOUNDED_BYTES = 2**63 - 1
+"""`bytes_to` of a winner that has no upper end."""
+
+
+class Winner(Record, frozen=True):
+    """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
+
+    `speedup` is default over winner, cold, with the exported files in force; `search_speedup` as
+    seen hot in the race. `restrictions` are words of the search space ("commutative", …)."""
+
+    function: str
+    nprocs: int
+    ppn: int
+    bytes_from: int
+    bytes_to: int
+    variant: str
+    configuration: dict[str, str]
+    search_speedup: float
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    removes: list[str]
+    restrictions: list[str]
+
+
+class Export(Record, frozen=True):
+    format: str
+    path: str
+    sha256: str
+    created: str
+
+
+class Event(Record, frozen=True):
+    """Something worth remembering: a launch that failed, a winner that was dropped and why."""
+
+    time: str
+    kind: str
+    text: str

@@ -1,0 +1,160 @@
+"""Launches and what they measured. One launch is stored in one transaction, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from plumbline_db import campaigns, configurations, measurements
+from plumbline_db.connection import Database
+from plumbline_db.records import Case, Check, Footer, Header, Medians, ProbeRecord, Run, Samples
+
+_SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcome, run.reason,
+                    run.argv, run.environment, run.plan, run.stderr, run.started, run.seconds,
+                    run.timed_seconds
+             FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
+
+
+def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
+    """Store a launch with its records. A launch that is there already (campaign, suite, sequence)
+    is left as it is; another plan under the same key, or another launch with the same id, is a bug:
+    ValueError."""
+    with db.transaction():
+        campaigns.require(db, run.campaign)
+        stored = get(db, run.campaign, run.suite, run.sequence)
+        if stored is not None:
+            if stored.plan != run.plan:
+                raise ValueError(
+                    f"launch {run.sequence} of suite {run.suite} of campaign {run.campaign} "
+                    "is stored with another plan"
+                )
+            return
+        if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
+            raise ValueError(f"run id {run.id} belongs to another launch")
+        measurements.put(db, _insert(db, run, records), records)
+
+
+def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
+    """The row of the launch and of its suite; returns the launch number."""
+    key = {"campaign": run.campaign, "name": run.suite}
+    db.rows(
+        "INSERT INTO suite (campaign, name) VALUES (:campaign, :name) ON CONFLICT DO NOTHING", key
+    )
+    values = msgspec.structs.asdict(run) | key
+    values["argv"] = _json(run.argv)
+    values["environment"] = _json(run.environment)
+    values["header"] = values["footer"] = None
+    for record in records:
+        if isinstance(record, Header | Footer):
+            values["header" if isinstance(record, Header) else "footer"] = _json(record)
+    ((number,),) = db.rows(
+        """INSERT INTO run (id, suite, sequence, outcome, reason, argv, environment, plan, stderr,
+                            started, seconds, timed_seconds, header, footer)
+           SELECT :id, suite.number, :sequence, :outcome, :reason, :argv, :environment, :plan,
+                  :stderr, :started, :seconds, :timed_seconds, :header, :footer
+           FROM suite WHERE campaign = :campaign AND name = :name
+           RETURNING number""",
+        values,
+    )
+    return int(number)
+
+
+def get(db: Database, campaign: str, suite: str, sequence: int) -> Run | None:
+    found = db.row(
+        _SELECT + "AND suite.name = :suite AND run.sequence = :sequence",
+        {"campaign": campaign, "suite": suite, "sequence": sequence},
+    )
+    return None if found is None else _record(found)
+
+
+def listing(db: Database, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
+    """Launches of a campaign, or of some of its suites, in the order in which they were stored."""
+    found = db.rows(_SELECT + "ORDER BY run.number", {"campaign": campaign})
+    every = [_record(row) for row in found]
+    return every if suites is None else [run for run in every if run.suite in suites]
+
+
+def header(db: Database, run_id: str) -> Header | None:
+    """What the probe said about itself and its surroundings; None when it did not get that far."""
+    row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
+    if row is None or row[0] is None:
+        return None
+    return msgspec.json.decode(row[0], type=Header)
+
+
+def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
+    """The check of each case of a launch, in order of case id; cases without one are left out."""
+    found = db.rows(
+        """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
+                  m.case_id, m.outcome, m.detail
+           FROM measurement m JOIN configuration c ON c.number = m.configuration
+           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
+             AND m.outcome IS NOT NULL
+           ORDER BY m.case_id""",
+        {"campaign": campaign, "suite": suite, "sequence": sequence},
+    )
+    return [
+        (Case(f, v, configurations.knobs(k), *rest), Check(case, outcome, detail))
+        for f, v, k, *rest, case, outcome, detail in found
+    ]
+
+
+def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
+    """The raw samples of one case of a launch, a record a block."""
+    found = db.rows(
+        """SELECT m.case_id, b.block, b.warmup, b.samples
+           FROM sample_block b JOIN measurement m ON m.number = b.measurement
+           JOIN run ON run.number = m.run
+           WHERE run.id = :run AND m.case_id = :case ORDER BY b.block""",
+        {"run": run_id, "case": case_id},
+    )
+    return [
+        Samples(case, block, measurements.times(warmup), measurements.times(ns))
+        for case, block, warmup, ns in found
+    ]
+
+
+def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]:
+    """Median of all samples (warm-up apart) of each case in each finished launch, in seconds.
+
+    Only cases whose check is ok. `runs` holds launch numbers, which are unique in the database: the
+    same number in two Medians is the same launch. Launches are in order of `suites`, then of
+    sequence; cases in order of first appearance."""
+    blobs: dict[tuple[Any, ...], dict[int, list[bytes]]] = {}
+    for suite in dict.fromkeys(suites):
+        for number, *key, blob in db.rows(
+            """SELECT run.number, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
+                      m.root, b.samples
+               FROM suite JOIN run ON run.suite = suite.number
+               JOIN measurement m ON m.run = run.number
+               JOIN configuration c ON c.number = m.configuration
+               JOIN sample_block b ON b.measurement = m.number
+               WHERE suite.campaign = :campaign AND suite.name = :suite
+                 AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+               ORDER BY run.sequence, m.case_id, b.block""",
+            {"campaign": campaign, "suite": suite},
+        ):
+            blobs.setdefault(tuple(key), {}).setdefault(number, []).append(blob)
+    return [
+        Medians(
+            Case(f, v, configurations.knobs(k), *rest),
+            list(launches),
+            [1e-9 * float(np.median(np.frombuffer(b"".join(b), "<i8"))) for b in launches.values()],
+        )
+        for (f, v, k, *rest), launches in blobs.items()
+    ]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _record(row: tuple[Any, ...]) -> Run:
+    values = list(row)
+    values[6] = msgspec.json.decode(row[6], type=list[str])
+    values[7] = msgspec.json.decode(row[7], type=dict[str, str])
+    return Run(*values)

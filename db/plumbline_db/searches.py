@@ -1,0 +1,84 @@
+"""Searches and their trials: what was tried for a cell, and why it stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from plumbline_db import campaigns, configurations
+from plumbline_db.connection import Database
+from plumbline_db.records import Search, Trial
+from plumbline_db.verdicts import refuse_nan
+
+
+def put(db: Database, campaign: str, search: Search) -> None:
+    """Store a search; one for the same cell in the same round is replaced."""
+    for trial in search.trials:
+        for number in (trial.ratio, trial.ratio_low, trial.ratio_high):
+            refuse_nan(number, trial)
+    with db.transaction():
+        campaigns.require(db, campaign)
+        ((number,),) = db.rows(
+            """INSERT INTO search (campaign, round, function, nprocs, ppn, bytes, opened_by,
+                                   outcome, reason, suites)
+               VALUES (:campaign, :round, :function, :nprocs, :ppn, :bytes, :opened_by,
+                       :outcome, :reason, :suites)
+               ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET
+                   opened_by = :opened_by, outcome = :outcome, reason = :reason, suites = :suites
+               RETURNING number""",
+            {
+                "campaign": campaign,
+                "round": search.round,
+                "function": search.function,
+                "nprocs": search.nprocs,
+                "ppn": search.ppn,
+                "bytes": search.bytes,
+                "opened_by": msgspec.json.encode(search.opened_by).decode(),
+                "outcome": search.outcome,
+                "reason": search.reason,
+                "suites": msgspec.json.encode(search.suites).decode(),
+            },
+        )
+        db.rows("DELETE FROM trial WHERE search = :search", {"search": number})
+        db.many(
+            """INSERT INTO trial VALUES (:search, :position, :variant, :configuration, :state,
+                                         :ratio, :ratio_low, :ratio_high, :launches, :detail)""",
+            [_values(db, int(number), position, t) for position, t in enumerate(search.trials)],
+        )
+
+
+def _values(db: Database, search: int, position: int, trial: Trial) -> dict[str, Any]:
+    values = msgspec.structs.asdict(trial)
+    knobs = values.pop("knobs")
+    values["configuration"] = configurations.number(db, knobs)
+    return values | {"search": search, "position": position}
+
+
+def all_searches(db: Database, campaign: str) -> list[Search]:
+    """By round, then in the order in which they were first stored."""
+    trials: dict[int, list[Trial]] = {}
+    for search, variant, knobs, *rest in db.rows(
+        """SELECT t.search, t.variant, c.knobs, t.state, t.ratio, t.ratio_low, t.ratio_high,
+                  t.launches, t.detail
+           FROM trial t JOIN search s ON s.number = t.search
+           JOIN configuration c ON c.number = t.configuration
+           WHERE s.campaign = :campaign ORDER BY t.search, t.position""",
+        {"campaign": campaign},
+    ):
+        trials.setdefault(search, []).append(Trial(variant, configurations.knobs(knobs), *rest))
+    found = db.rows(
+        """SELECT number, round, function, nprocs, ppn, bytes, opened_by, outcome, reason, suites
+           FROM search WHERE campaign = :campaign ORDER BY round, number""",
+        {"campaign": campaign},
+    )
+    searches = []
+    for number, *cell, opened_by, outcome, reason, suites in found:
+        tried = trials.get(number, [])
+        values = [*cell, _texts(opened_by), outcome, reason, tried, _texts(suites)]
+        searches.append(Search(*values))
+    return searches
+
+
+def _texts(text: str) -> list[str]:
+    return msgspec.json.decode(text, type=list[str])

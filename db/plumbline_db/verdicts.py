@@ -1,0 +1,70 @@
+"""The violation tables of a campaign, one for each stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.records import Verdict
+
+
+def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) -> None:
+    """Replace the table of a stage. ValueError when a verdict belongs to another stage, or holds
+    NaN: what could not be computed is None, with its reason."""
+    for verdict in verdicts:
+        if verdict.stage != stage:
+            raise ValueError(f"a verdict of stage {verdict.stage} among those of {stage}")
+        for number in (verdict.ratio, verdict.ratio_low, verdict.ratio_high, verdict.p):
+            refuse_nan(number, verdict)
+        refuse_nan(verdict.p_adjusted, verdict)
+    with db.transaction():
+        campaigns.require(db, campaign)
+        key = {"campaign": campaign, "stage": stage}
+        db.rows("DELETE FROM verdict WHERE campaign = :campaign AND stage = :stage", key)
+        db.many(
+            """INSERT INTO verdict VALUES (:campaign, :stage, :position, :guideline, :kind,
+                   :function, :rhs, :nprocs, :ppn, :bytes, :other_bytes, :factor, :verdict, :ratio,
+                   :ratio_low, :ratio_high, :p, :p_adjusted, :launches, :reason, :suites)""",
+            [
+                msgspec.structs.asdict(verdict)
+                | key
+                | {
+                    "position": position,
+                    "suites": msgspec.json.encode(verdict.suites).decode(),
+                }
+                for position, verdict in enumerate(verdicts)
+            ],
+        )
+
+
+def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
+    """In the order in which they were put."""
+    found = db.rows(
+        """SELECT stage, guideline, kind, function, rhs, nprocs, ppn, bytes, other_bytes, factor,
+                  verdict, ratio, ratio_low, ratio_high, p, p_adjusted, launches, reason, suites
+           FROM verdict WHERE campaign = :campaign AND stage = :stage ORDER BY position""",
+        {"campaign": campaign, "stage": stage},
+    )
+    return [
+        Verdict(*[*values, msgspec.json.decode(suites, type=list[str])])
+        for *values, suites in found
+    ]
+
+
+def stages(db: Database, campaign: str) -> list[str]:
+    """`before`, then the others by name with `after` last."""
+    found = db.rows(
+        "SELECT DISTINCT stage FROM verdict WHERE campaign = :campaign", {"campaign": campaign}
+    )
+    first_and_last = {"before": 0, "after": 2}
+    return sorted((str(stage) for (stage,) in found), key=lambda s: (first_and_last.get(s, 1), s))
+
+
+def refuse_nan(number: float | None, where: object) -> None:
+    """SQLite stores NaN as NULL; nothing may become "unknown" without anyone saying so."""
+    if number is not None and math.isnan(number):
+        raise ValueError(f"not a number in {where}")

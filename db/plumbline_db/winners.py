@@ -1,0 +1,64 @@
+"""The winners of a campaign: what replaces the default, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from plumbline_db import campaigns, configurations
+from plumbline_db.connection import Database
+from plumbline_db.records import Winner
+from plumbline_db.verdicts import refuse_nan
+
+
+def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
+    """Replace all winners of a campaign."""
+    for winner in winners:
+        for number in (
+            winner.search_speedup,
+            winner.speedup,
+            winner.speedup_low,
+            winner.speedup_high,
+        ):
+            refuse_nan(number, winner)
+    with db.transaction():
+        campaigns.require(db, campaign)
+        db.rows("DELETE FROM winner WHERE campaign = :campaign", {"campaign": campaign})
+        db.many(
+            """INSERT INTO winner VALUES (:campaign, :position, :function, :nprocs, :ppn,
+                   :bytes_from, :bytes_to, :variant, :configuration, :search_speedup, :speedup,
+                   :speedup_low, :speedup_high, :removes, :restrictions)""",
+            [_values(db, campaign, position, winner) for position, winner in enumerate(winners)],
+        )
+
+
+def _values(db: Database, campaign: str, position: int, winner: Winner) -> dict[str, Any]:
+    return msgspec.structs.asdict(winner) | {
+        "campaign": campaign,
+        "position": position,
+        "configuration": configurations.number(db, winner.configuration),
+        "removes": msgspec.json.encode(winner.removes).decode(),
+        "restrictions": msgspec.json.encode(winner.restrictions).decode(),
+    }
+
+
+def get(db: Database, campaign: str) -> list[Winner]:
+    """In the order in which they were put."""
+    found = db.rows(
+        """SELECT w.function, w.nprocs, w.ppn, w.bytes_from, w.bytes_to, w.variant, c.knobs,
+                  w.search_speedup, w.speedup, w.speedup_low, w.speedup_high, w.removes,
+                  w.restrictions
+           FROM winner w JOIN configuration c ON c.number = w.configuration
+           WHERE w.campaign = :campaign ORDER BY w.position""",
+        {"campaign": campaign},
+    )
+    winners = []
+    for row in found:
+        values = list(row)
+        values[6] = configurations.knobs(row[6])
+        values[11] = msgspec.json.decode(row[11], type=list[str])
+        values[12] = msgspec.json.decode(row[12], type=list[str])
+        winners.append(Winner(*values))
+    return winners

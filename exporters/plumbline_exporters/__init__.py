@@ -1,0 +1,1 @@
+"""Readers of the database: files for users, metrics for Prometheus, pages for people."""

@@ -1,0 +1,114 @@
+"""What an exporter gets: the winners of one campaign and where they come from."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db import campaigns, machines, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """`directory` is the absolute, final folder of the files, since they refer to each other.
+    `created` is the time of the export (ISO 8601). `preload_library` is libplumbline.so, needed
+    when a winner is a variant. `unsafe` lets through what is wrong for some legal programs."""
+
+    campaign: Campaign
+    machine: Machine
+    library: Library
+    winners: list[Winner]
+    created: str
+    directory: Path
+    preload_library: Path | None = None
+    unsafe: bool = False
+
+
+def load_bundle(
+    db: Database,
+    campaign_id: str | None,
+    directory: Path,
+    *,
+    created: str,
+    preload_library: Path | None = None,
+    unsafe: bool = False,
+) -> Bundle:
+    """The winners of a campaign (None: the one started last) as they are in the database."""
+    with db.snapshot():
+        campaign = campaigns.get(db, campaign_id)
+        machine = machines.machine(db, campaign.machine)
+        library = machines.library(db, campaign.library_fingerprint)
+        chosen = winners.get(db, campaign.id)
+    return Bundle(
+        campaign=campaign,
+        machine=machine,
+        library=library,
+        winners=chosen,
+        created=created,
+        directory=directory.absolute(),
+        preload_library=None if preload_library is None else preload_library.absolute(),
+        unsafe=unsafe,
+    )
+
+
+def groups(chosen: list[Winner]) -> dict[tuple[str, int], list[Winner]]:
+    """Winners by (function, nprocs), in order of size. Files know neither nodes nor placement, and
+    one size has one answer: two winners that claim the same call are an error."""
+    grouped: dict[tuple[str, int], list[Winner]] = {}
+    for winner in sorted(chosen, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
+        grouped.setdefault((winner.function, winner.nprocs), []).append(winner)
+    for (function, nprocs), group in grouped.items():
+        if len({winner.ppn for winner in group}) > 1:
+            raise PlumblineError(
+                f"{function}, {nprocs} ranks: winners for different numbers of ranks per node; "
+                "the file formats cannot tell these apart, so export one campaign at a time"
+            )
+        for left, right in pairwise(group):
+            if left.bytes_to >= right.bytes_from:
+                raise PlumblineError(
+                    f"{function}, {nprocs} ranks: the winners for {sizes(left)} and "
+                    f"{sizes(right)} overlap"
+                )
+    return grouped
+
+
+def sizes(winner: Winner) -> str:
+    """`8192-65536 bytes`"""
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return f"{winner.bytes_from} bytes and more" if winner.bytes_from else "all sizes"
+    return f"{winner.bytes_from}-{winner.bytes_to} bytes"
+
+
+def choice(winner: Winner) -> str:
+    """`coll_tuned_allreduce_algorithm=3`, or `variant NAME`"""
+    words = [] if winner.variant == "default" else [f"variant {winner.variant}"]
+    words += [f"{name}={value}" for name, value in sorted(winner.configuration.items())]
+    return " ".join(words) or "the default"
+
+
+def heading(bundle: Bundle, what: str) -> list[str]:
+    """The first lines of every exported text file, as comments: what it is, where it comes from,
+    and what each winner brings."""
+    campaign, machine, library = bundle.campaign, bundle.machine, bundle.library
+    crowded = ", oversubscribed" if campaign.oversubscribed else ""
+    layout = f"nodes x ranks a node: {campaign.nodes} x {campaign.ppn}{crowded}"
+    lines = [
+        what,
+        f"machine   {machine.host} ({machine.id}), {machine.cpu_model}, "
+        f"{machine.processing_units} processing units",
+        f"library   {library.id}, fingerprint {library.fingerprint}",
+        f"campaign  {campaign.id}, {campaign.nprocs} ranks, {layout}",
+        f"written   {bundle.created}",
+    ]
+    for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
+        lines.append(f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
+        lines.append(
+            f"    default takes {winner.speedup:.2f} times as long (interval "
+            f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "
+            f"removes: {', '.join(winner.removes) or 'no violation'}"
+        )
+    return ["# " + " ".join(line.split("\n")) for line in lines]

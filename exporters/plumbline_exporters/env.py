@@ -1,0 +1,92 @@
+"""A POSIX shell file that a user sources; everything after it runs with the winners in force.
+
+The preload library must enter the ranks and nothing else of the user's shell. Open MPI 5 does that
+with `mca_base_env_list`. Open MPI 4 aborts when `mpirun -x` meets that parameter, but not with
+`mca_base_env_list_internal`, the one behind `-x` in a `--tune` file. What the user has set stays:
+an LD_PRELOAD of the shell follows ours, an environment list precedes ours.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import mca_params, ompi_tuned, profile
+from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.registry import exporter
+
+FILE_NAME = "plumbline.sh"
+
+_PRELOAD = """
+# The preload library and its profile, for the ranks alone. Sourcing the file twice changes nothing.
+plumbline_library={library}
+plumbline_list="LD_PRELOAD=$plumbline_library${{LD_PRELOAD:+:$LD_PRELOAD}};"
+plumbline_list=${{plumbline_list}}PLUMBLINE_PROFILE={profile}
+plumbline_theirs=${{OMPI_MCA_mca_base_env_list-}}
+plumbline_theirs=${{plumbline_theirs%"${{PLUMBLINE_ENV_LIST-}}"}}
+plumbline_theirs=${{plumbline_theirs%;}}
+case ";$plumbline_theirs" in
+*";LD_PRELOAD"*)
+    echo "plumbline.sh: the variants are not in force, for OMPI_MCA_mca_base_env_list sets" \\
+        "LD_PRELOAD already: unset it, or add there: $plumbline_list" >&2
+    ;;
+*)
+{export}
+    export PLUMBLINE_ENV_LIST="$plumbline_list"
+    ;;
+esac
+unset plumbline_library plumbline_list plumbline_theirs
+"""
+
+_EXPORT_4 = """\
+    if [ -n "$plumbline_theirs" ]; then
+        export OMPI_MCA_mca_base_env_list="$plumbline_theirs;$plumbline_list"
+    else
+        unset OMPI_MCA_mca_base_env_list
+        export OMPI_MCA_mca_base_env_list_internal="$plumbline_list"
+    fi"""
+
+_EXPORT_5 = """\
+    export OMPI_MCA_mca_base_env_list="${plumbline_theirs:+$plumbline_theirs;}$plumbline_list\""""
+
+
+@exporter("env", "shell file to source before mpirun", needs=("ompi-rules", "profile"))
+def files(bundle: Bundle) -> dict[str, str]:
+    lines = heading(bundle, "Environment for Open MPI, written by Plumbline.")
+    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / FILE_NAME))}")
+    lines.append(
+        "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
+    )
+    for name, value in mca_params.parameters(bundle).items():
+        lines.append(f"export OMPI_MCA_{name}={shlex.quote(value)}")
+    text = "\n".join(lines) + "\n"
+    if any(is_profile(winner) for winner in bundle.winners):
+        text += _preload(bundle)
+    return {FILE_NAME: text}
+
+
+def _preload(bundle: Bundle) -> str:
+    if bundle.preload_library is None:
+        raise PlumblineError(
+            "winners are variants, which need libplumbline.so, and none was named: "
+            "build it for this MPI library (make build) and export again"
+        )
+    # ld.so splits at blanks and colons and expands $; Open MPI splits at semicolons.
+    _refuse(bundle.preload_library, " \t\n:;$")
+    _refuse(bundle.directory, ";\n")
+    return _PRELOAD.format(
+        library=shlex.quote(str(bundle.preload_library)),
+        profile=shlex.quote(str(bundle.directory / profile.FILE_NAME)),
+        export=_EXPORT_5 if ompi_tuned.version(bundle.library) >= (5, 0, 0) else _EXPORT_4,
+    )
+
+
+def _refuse(path: Path, characters: str) -> None:
+    for character in characters:
+        if character in str(path):
+            raise PlumblineError(
+                f"{path}: the loader or Open MPI would split this path at {character!r}; "
+                "move it to a path without"
+            )

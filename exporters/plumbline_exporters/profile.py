@@ -1,0 +1,54 @@
+"""The profile of libplumbline.so: which variant stands in for which call (docs/profile.md)."""
+
+from __future__ import annotations
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.registry import exporter
+
+FILE_NAME = "plumbline.profile"
+_BLOCKS = frozenset(
+    {
+        "MPI_Allgather",
+        "MPI_Alltoall",
+        "MPI_Gather",
+        "MPI_Reduce_scatter_block",
+        "MPI_Scatter",
+    }
+)
+_NO_VOLUME = frozenset({"MPI_Alltoallv", "MPI_Gatherv", "MPI_Scatterv"})
+
+
+@exporter("profile", "profile for libplumbline.so: variants in place of the library's functions")
+def files(bundle: Bundle) -> dict[str, str]:
+    chosen = groups([winner for winner in bundle.winners if is_profile(winner)])
+    if not chosen:
+        return {}
+    lines = ["plumbline-profile 1"]
+    lines += heading(bundle, "Profile for the preload library libplumbline.so.")
+    for (function, nprocs), group in chosen.items():
+        starts = [winner.bytes_from for winner in group[1:]]
+        for winner, following in zip(group, [*starts, None], strict=True):
+            if function in _NO_VOLUME:
+                raise PlumblineError(
+                    f"{function}, {nprocs} ranks, {sizes(winner)}: not exported: no rank knows the "
+                    "volume of such a call, so no variant can be chosen by it"
+                )
+            lines.append(
+                f"rule function={function} nprocs={nprocs}-{nprocs} "
+                f"bytes={winner.bytes_from}-{_last(winner, following)} variant={winner.variant}"
+            )
+    return {FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def _last(winner: Winner, following: int | None) -> str:
+    """Equal blocks are padded when they are measured, so the largest volume is rounded up to a
+    multiple of p; never into the next winner's range."""
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return "inf"
+    last = winner.bytes_to
+    if winner.function in _BLOCKS:
+        last = -(-last // winner.nprocs) * winner.nprocs
+    return str(last if following is None else min(last, following - 1))

@@ -1,0 +1,51 @@
+/* The table of timers, and what a timer is measured to be. */
+#include "clock/clock.h"
+
+#include <string.h>
+
+#define PL_CLOCK(name) extern const struct pl_clock pl_clock_##name;
+#include "clock/clocks.def"
+#undef PL_CLOCK
+
+const struct pl_clock *const pl_clocks[] = {
+#define PL_CLOCK(name) &pl_clock_##name,
+#include "clock/clocks.def"
+#undef PL_CLOCK
+};
+const int pl_clock_count = sizeof pl_clocks / sizeof *pl_clocks;
+
+const struct pl_clock *pl_clock_by_name(const char *name)
+{
+    for (int i = 0; i < pl_clock_count; i++)
+        if (strcmp(pl_clocks[i]->name, name) == 0)
+            return pl_clocks[i];
+    return NULL;
+}
+
+/* The cost is that of the fastest of some batches: a batch in which the process lost its core says
+ * nothing about the timer. */
+struct pl_clock_quality pl_clock_measure(const struct pl_clock *clock)
+{
+    enum { BATCHES = 50, READS = 200 };
+    struct pl_clock_quality quality = {INT64_MAX, INT64_MAX};
+
+    for (int batch = 0; batch < BATCHES; batch++) {
+        int64_t first = clock->now_ns(), last = first;
+        for (int i = 0; i < READS; i++) {
+            int64_t now = clock->now_ns();
+            if (now > last && now - last < quality.resolution_ns)
+                quality.resolution_ns = now - last;
+            last = now;
+        }
+        if ((last - first) / READS < quality.cost_ns)
+            quality.cost_ns = (last - first) / READS;
+    }
+    /* A timer so coarse that no batch saw it move: wait for its next step. */
+    if (quality.resolution_ns == INT64_MAX) {
+        int64_t start = clock->now_ns(), now = start;
+        while (now == start)
+            now = clock->now_ns();
+        quality.resolution_ns = now - start;
+    }
+    return quality;
+}

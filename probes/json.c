@@ -1,0 +1,133 @@
+#include "json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 sequence at `at`, 0 if there is none (Unicode 15, table 3-7). */
+static int utf8_length(const unsigned char *at)
+{
+    unsigned char low = 0x80, high = 0xBF;
+    int length;
+    if (at[0] < 0x80)
+        return 1;
+    if (at[0] >= 0xC2 && at[0] <= 0xDF)
+        length = 2;
+    else if (at[0] >= 0xE0 && at[0] <= 0xEF)
+        length = 3;
+    else if (at[0] >= 0xF0 && at[0] <= 0xF4)
+        length = 4;
+    else
+        return 0;
+    /* No overlong forms, no surrogates, nothing past U+10FFFF. */
+    if (at[0] == 0xE0)
+        low = 0xA0;
+    else if (at[0] == 0xED)
+        high = 0x9F;
+    else if (at[0] == 0xF0)
+        low = 0x90;
+    else if (at[0] == 0xF4)
+        high = 0x8F;
+    for (int i = 1; i < length; i++, low = 0x80, high = 0xBF)
+        if (at[i] < low || at[i] > high)
+            return 0;
+    return length;
+}
+
+static void write_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        int length = utf8_length(at);
+        if (length == 0)
+            fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7F)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fwrite(at, 1, (size_t)length, out);
+        at += length ? length : 1;
+    }
+    fputc('"', out);
+}
+
+static void before_value(struct pl_json *json, const char *key)
+{
+    if (json->depth > 0) {
+        if (json->filled[json->depth - 1])
+            fputc(',', json->out);
+        json->filled[json->depth - 1] = true;
+    }
+    if (key) {
+        write_string(json->out, key);
+        fputc(':', json->out);
+    }
+}
+
+static void open_container(struct pl_json *json, const char *key, char opening, char closing)
+{
+    if (!json->out)
+        return;
+    assert(json->depth < PL_JSON_DEPTH);
+    before_value(json, key);
+    fputc(opening, json->out);
+    json->filled[json->depth] = false;
+    json->closing[json->depth++] = closing;
+}
+
+void pl_json_start(struct pl_json *json, FILE *out)
+{
+    memset(json, 0, sizeof *json);
+    json->out = out;
+}
+
+void pl_json_object(struct pl_json *json, const char *key)
+{
+    open_container(json, key, '{', '}');
+}
+
+void pl_json_array(struct pl_json *json, const char *key)
+{
+    open_container(json, key, '[', ']');
+}
+
+void pl_json_end(struct pl_json *json)
+{
+    if (!json->out)
+        return;
+    assert(json->depth > 0);
+    fputc(json->closing[--json->depth], json->out);
+}
+
+void pl_json_text(struct pl_json *json, const char *key, const char *value)
+{
+    if (!json->out)
+        return;
+    before_value(json, key);
+    write_string(json->out, value);
+}
+
+void pl_json_integer(struct pl_json *json, const char *key, int64_t value)
+{
+    if (!json->out)
+        return;
+    before_value(json, key);
+    fprintf(json->out, "%" PRId64, value);
+}
+
+void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value)
+{
+    if (!json->out)
+        return;
+    before_value(json, key);
+    fprintf(json->out, "%" PRIu64, value);
+}
+
+void pl_json_bool(struct pl_json *json, const char *key, bool value)
+{
+    if (!json->out)
+        return;
+    before_value(json, key);
+    fputs(value ? "true" : "false", json->out);
+}

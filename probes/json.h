@@ -1,0 +1,31 @@
+/* Writes JSON (RFC 8259) to a stream, keeping track of commas and brackets. Text that is not valid
+ * UTF-8 is written with U+FFFD for each bad byte, so that the result can always be decoded. */
+#ifndef PL_JSON_H
+#define PL_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PL_JSON_DEPTH 16
+
+struct pl_json {
+    FILE *out; /* NULL: everything is swallowed */
+    int depth;
+    bool filled[PL_JSON_DEPTH]; /* the container at this depth has a member */
+    char closing[PL_JSON_DEPTH];
+};
+
+void pl_json_start(struct pl_json *json, FILE *out);
+
+/* `key` is NULL inside arrays and for the outermost value. */
+void pl_json_object(struct pl_json *json, const char *key);
+void pl_json_array(struct pl_json *json, const char *key);
+void pl_json_end(struct pl_json *json); /* closes the innermost object or array */
+
+void pl_json_text(struct pl_json *json, const char *key, const char *value);
+void pl_json_integer(struct pl_json *json, const char *key, int64_t value);
+void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value);
+void pl_json_bool(struct pl_json *json, const char *key, bool value);
+
+#endif

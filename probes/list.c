@@ -1,0 +1,75 @@
+#include "list.h"
+
+#include "clock/clock.h"
+#include "json.h"
+#include "measure/types.h"
+#include "restrictions.h"
+#include "sync/sync.h"
+#include "variant.h"
+
+static const char *kind_name(enum pl_kind kind)
+{
+    switch (kind) {
+    case PL_DEFAULT:
+        return "default";
+    case PL_MOCKUP:
+        return "mockup";
+    case PL_ALGORITHM:
+        return "algorithm";
+    case PL_NAIVE:
+        return "naive";
+    }
+    return "";
+}
+
+static void list_variant(struct pl_json *json, const struct pl_variant *variant)
+{
+    pl_json_object(json, NULL);
+    pl_json_text(json, "name", variant->name);
+    pl_json_text(json, "function", pl_function_name(variant->function));
+    pl_json_text(json, "kind", kind_name(variant->kind));
+    pl_json_array(json, "restrictions");
+    for (int i = 0; i < pl_restriction_count; i++)
+        if (variant->restrictions & pl_restriction_names[i].restriction)
+            pl_json_text(json, NULL, pl_restriction_names[i].name);
+    pl_json_end(json);
+    pl_json_text(json, "summary", variant->summary);
+    pl_json_end(json);
+}
+
+void pl_list(FILE *out)
+{
+    struct pl_json json;
+    pl_json_start(&json, out);
+    pl_json_object(&json, NULL);
+    pl_json_text(&json, "probe", PL_VERSION);
+    pl_json_array(&json, "functions");
+    for (int i = 0; i < PL_FUNCTION_COUNT; i++) {
+        pl_json_object(&json, NULL);
+        pl_json_text(&json, "name", pl_function_name((enum pl_function)i));
+        pl_json_end(&json);
+    }
+    pl_json_end(&json);
+    pl_json_array(&json, "variants");
+    for (int i = 0; i < pl_catalogue_size; i++)
+        list_variant(&json, pl_catalogue[i]);
+    pl_json_end(&json);
+    pl_json_array(&json, "types");
+    for (int i = 0; i < pl_type_count; i++)
+        pl_json_text(&json, NULL, pl_types[i].name);
+    pl_json_end(&json);
+    pl_json_array(&json, "ops");
+    for (int i = 0; i < pl_op_count; i++)
+        pl_json_text(&json, NULL, pl_ops[i].name);
+    pl_json_end(&json);
+    pl_json_array(&json, "syncs");
+    for (int i = 0; i < pl_sync_count; i++)
+        pl_json_text(&json, NULL, pl_syncs[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "clocks");
+    for (int i = 0; i < pl_clock_count; i++)
+        pl_json_text(&json, NULL, pl_clocks[i]->name);
+    pl_json_end(&json);
+    pl_json_end(&json);
+    fputc('\n', out);
+}

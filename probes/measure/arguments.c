@@ -1,0 +1,148 @@
+#include "measure/arguments.h"
+
+#include "measure/data.h"
+#include "measure/types.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *world)
+{
+    return pl_shape_of(c->function, c->bytes, pl_types[c->type].size, world->size, world->rank,
+                       c->root);
+}
+
+/* A zeroed, hence touched, buffer with its guards. NULL: no memory. */
+static unsigned char *allocate(size_t bytes, size_t page, void **memory)
+{
+    size_t size = page + (bytes + page - 1) / page * page + page;
+    *memory = aligned_alloc(page, size);
+    return *memory ? (unsigned char *)memset(*memory, 0, size) + page : NULL;
+}
+
+bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
+                     const struct pl_world *world)
+{
+    size_t send = 0, recv = 0;
+    *buffers = (struct pl_buffers){.guard = (size_t)sysconf(_SC_PAGESIZE)};
+    for (int i = 0; i < plan->case_count; i++) {
+        struct pl_shape shape = shape_of(&plan->cases[i], world);
+        size_t size = pl_types[plan->cases[i].type].size;
+        if ((size_t)shape.send * size > send)
+            send = (size_t)shape.send * size;
+        if ((size_t)shape.recv * size > recv)
+            recv = (size_t)shape.recv * size;
+    }
+    buffers->send = allocate(send, buffers->guard, &buffers->memory[0]);
+    buffers->recv = allocate(recv, buffers->guard, &buffers->memory[1]);
+    buffers->pristine = allocate(send, buffers->guard, &buffers->memory[2]);
+    buffers->reference = allocate(recv, buffers->guard, &buffers->memory[3]);
+    buffers->counts = calloc(4 * (size_t)world->size, sizeof *buffers->counts);
+    bool good = buffers->send && buffers->recv && buffers->pristine && buffers->reference &&
+                buffers->counts;
+    return !pl_p2p_agree(world, !good);
+}
+
+void pl_buffers_close(struct pl_buffers *buffers)
+{
+    for (size_t i = 0; i < sizeof buffers->memory / sizeof *buffers->memory; i++)
+        free(buffers->memory[i]);
+    free(buffers->counts);
+    *buffers = (struct pl_buffers){0};
+}
+
+/* Counts and displacements of `total` elements split over all ranks. */
+static void split(int *counts, int *displs, long long total, int nprocs)
+{
+    for (int rank = 0; rank < nprocs; rank++) {
+        counts[rank] = (int)pl_split_count(total, nprocs, rank);
+        displs[rank] = (int)pl_split_start(total, nprocs, rank);
+    }
+}
+
+static void set_counts(struct pl_call *call, const struct pl_shape *shape, int *counts, int nprocs)
+{
+    int *sendcounts = counts, *sdispls = sendcounts + nprocs;
+    int *recvcounts = sdispls + nprocs, *rdispls = recvcounts + nprocs;
+    call->sendcounts = sendcounts;
+    call->sdispls = sdispls;
+    call->recvcounts = recvcounts;
+    call->rdispls = rdispls;
+    split(sendcounts, sdispls, shape->total, nprocs);
+    split(recvcounts, rdispls, shape->total, nprocs);
+    if (call->function != PL_FN_alltoallv)
+        return;
+    for (int rank = 0; rank < nprocs; rank++) { /* every rank sends this one its part */
+        recvcounts[rank] = (int)shape->mine;
+        rdispls[rank] = (int)(rank * shape->mine);
+    }
+}
+
+void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
+                      const struct pl_world *world, const struct pl_buffers *buffers, MPI_Comm comm)
+{
+    struct pl_call *call = &arguments->call;
+    *arguments = (struct pl_arguments){.shape = shape_of(c, world), .nprocs = world->size};
+    const struct pl_shape *shape = &arguments->shape;
+    arguments->send_bytes = (size_t)shape->send * pl_types[c->type].size;
+    arguments->recv_bytes = (size_t)shape->recv * pl_types[c->type].size;
+    arguments->op = pl_function_reduces(c->function) ? c->op : -1;
+
+    *call = (struct pl_call){.function = c->function,
+                             .sendbuf = buffers->send,
+                             .recvbuf = buffers->recv,
+                             .recvtype = pl_type_handle(c->type),
+                             .comm = comm};
+    if (pl_function_has_root(c->function))
+        call->root = c->root;
+    if (arguments->op >= 0)
+        call->op = pl_op_handle(c->op);
+    else
+        call->sendtype = call->recvtype;
+
+    /* The same arguments on every rank, as applications and benchmarks write them, also where they
+     * are not significant. */
+    int block = (int)pl_split_count(shape->total, world->size, 0);
+    switch (c->function) {
+    case PL_FN_gather:
+    case PL_FN_scatter:
+    case PL_FN_allgather:
+    case PL_FN_alltoall:
+        call->sendcount = call->recvcount = block;
+        break;
+    case PL_FN_reduce_scatter_block:
+        call->recvcount = block;
+        break;
+    case PL_FN_gatherv:
+    case PL_FN_allgatherv:
+        call->sendcount = (int)shape->mine;
+        set_counts(call, shape, buffers->counts, world->size);
+        break;
+    case PL_FN_scatterv:
+        call->recvcount = (int)shape->mine;
+        set_counts(call, shape, buffers->counts, world->size);
+        break;
+    case PL_FN_alltoallv:
+    case PL_FN_reduce_scatter:
+        set_counts(call, shape, buffers->counts, world->size);
+        break;
+    case PL_FN_reduce_local:
+        arguments->nprocs = 2;
+        call->recvcount = (int)shape->total;
+        break;
+    default:
+        call->recvcount = (int)shape->total;
+    }
+}
+
+void pl_arguments_fill(const struct pl_arguments *arguments, const struct pl_case *c,
+                       const struct pl_world *world, uint64_t seed)
+{
+    uint64_t rank = (uint64_t)world->rank;
+    pl_data_fill((void *)arguments->call.sendbuf, (size_t)arguments->shape.send, c->type,
+                 arguments->op, arguments->nprocs, pl_random_stream(seed, rank, 0));
+    if (arguments->shape.inout)
+        pl_data_fill(arguments->call.recvbuf, (size_t)arguments->shape.recv, c->type, arguments->op,
+                     arguments->nprocs, pl_random_stream(seed, rank, 1));
+}

@@ -1,0 +1,46 @@
+/* The memory of a launch, and the arguments of one case in it.
+ *
+ * Buffers are allocated once, for the largest case of the plan, page-aligned and touched. Around
+ * the receive buffer lie guard zones of one page, which a check fills and looks at. */
+#ifndef PL_ARGUMENTS_H
+#define PL_ARGUMENTS_H
+
+#include "measure/shape.h"
+#include "measure/world.h"
+#include "plan.h"
+
+struct pl_buffers {
+    size_t guard; /* bytes before and after each buffer */
+    unsigned char *send, *recv;
+    unsigned char *pristine;  /* copy of the send buffer */
+    unsigned char *reference; /* result of the library */
+    int *counts;              /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
+    void *memory[4];
+};
+
+/* Collective. False when memory is short on any rank. */
+bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
+                     const struct pl_world *world);
+void pl_buffers_close(struct pl_buffers *buffers);
+
+/* One case on this rank: what is called, and how large it is in bytes. */
+struct pl_arguments {
+    struct pl_call call;
+    struct pl_shape shape;
+    size_t send_bytes, recv_bytes;
+    int op;     /* index of types.h; -1 where the function does not reduce */
+    int nprocs; /* operands of a reduction: 2 for Reduce_local */
+};
+
+/* Counts go to buffers->counts, so one case is set up at a time. */
+void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
+                      const struct pl_world *world, const struct pl_buffers *buffers,
+                      MPI_Comm comm);
+
+/* Random data into the send buffer and, where it is read, the receive buffer: equal for all cases
+ * of the same type, op and size, so that candidates of a decision compute the same; different on
+ * each rank. */
+void pl_arguments_fill(const struct pl_arguments *arguments, const struct pl_case *c,
+                       const struct pl_world *world, uint64_t seed);
+
+#endif

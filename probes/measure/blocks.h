@@ -1,0 +1,29 @@
+/* The timed part: blocks of all cases in random order. */
+#ifndef PL_BLOCKS_H
+#define PL_BLOCKS_H
+
+#include "measure/arguments.h"
+#include "measure/config.h"
+#include "record.h"
+
+struct pl_timing {
+    const struct pl_plan *plan;
+    const struct pl_config_state *configs;
+    const struct pl_world *world;
+    const struct pl_buffers *buffers;
+    struct pl_record *record;
+    const int *cases; /* indices of the cases to time */
+    int case_count;
+    int64_t timed_ns; /* out, rank 0: sum of all repetitions, warm-up too */
+};
+
+/* Order of a block: `cases` permuted by the seed and the number of the block, equal on all ranks.
+ */
+void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *order);
+
+/* Collective. NULL, or what went wrong (on rank 0; elsewhere any text): memory is short, a timed
+ * call returned an error, or the record could not be written. All ranks stop after the same block.
+ */
+const char *pl_blocks_run(struct pl_timing *timing);
+
+#endif

@@ -1,0 +1,144 @@
+#include "measure/check.h"
+
+#include "measure/data.h"
+#include "measure/types.h"
+#include "restrictions.h"
+#include "system/facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNTOUCHED 0xA5
+
+const char *pl_outcome_name(enum pl_outcome outcome)
+{
+    static const char *const names[] = {"ok", "not_in_force", "unsupported", "wrong", "error"};
+    return names[outcome];
+}
+
+/* Fresh data, and a pattern over the receive buffer and its guards. */
+static void prepare(const struct pl_arguments *arguments, const struct pl_case *c,
+                    const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
+{
+    memset(buffers->recv - buffers->guard, UNTOUCHED,
+           buffers->guard + arguments->recv_bytes + buffers->guard);
+    pl_arguments_fill(arguments, c, world, seed);
+}
+
+static bool untouched(const unsigned char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (at[i] != UNTOUCHED)
+            return false;
+    return true;
+}
+
+static void hexadecimal(const unsigned char *at, size_t bytes, char text[40])
+{
+    for (size_t i = 0; i < bytes && i < 16; i++)
+        snprintf(text + 2 * i, 3, "%02x", at[i]);
+}
+
+static enum pl_outcome compare(const struct pl_arguments *arguments, const struct pl_case *c,
+                               const struct pl_buffers *buffers, char *detail, size_t size)
+{
+    const struct pl_shape *shape = &arguments->shape;
+    size_t may_write = shape->significant || shape->undefined ? arguments->recv_bytes : 0;
+    size_t elements = shape->significant ? (size_t)shape->recv : 0;
+
+    if (!untouched(buffers->recv - buffers->guard, buffers->guard)) {
+        snprintf(detail, size, "wrote before the receive buffer");
+        return PL_WRONG;
+    }
+    if (!untouched(buffers->recv + may_write, arguments->recv_bytes - may_write + buffers->guard)) {
+        snprintf(detail, size, "wrote %s",
+                 may_write == arguments->recv_bytes
+                     ? "past the end of the receive buffer"
+                     : "to the receive buffer, which is not significant here");
+        return PL_WRONG;
+    }
+    if (memcmp(buffers->send, buffers->pristine, arguments->send_bytes) != 0) {
+        snprintf(detail, size, "changed the send buffer");
+        return PL_WRONG;
+    }
+    size_t at = pl_data_compare(buffers->recv, buffers->reference, elements, c->type, arguments->op,
+                                arguments->nprocs);
+    if (at == elements)
+        return PL_OK;
+    size_t width = pl_types[c->type].size;
+    char got[40], wanted[40];
+    hexadecimal(buffers->recv + at * width, width, got);
+    hexadecimal(buffers->reference + at * width, width, wanted);
+    snprintf(detail, size, "element %zu of %zu is 0x%s, the library's is 0x%s (in memory order)",
+             at, elements, got, wanted);
+    return PL_WRONG;
+}
+
+/* All ranks learn the gravest outcome, rank 0 the detail of the first rank that has it. */
+static enum pl_outcome conclude(enum pl_outcome mine, const struct pl_world *world,
+                                const char *detail, struct pl_finding *finding)
+{
+    enum pl_outcome outcome = (enum pl_outcome)pl_p2p_agree(world, mine);
+    if (outcome == PL_OK)
+        return outcome;
+    int first =
+        world->size - (int)pl_p2p_agree(world, mine == outcome ? world->size - world->rank : 0);
+    snprintf(finding->detail, sizeof finding->detail, "rank %d: %s", world->rank, detail);
+    pl_p2p_fetch(world, first, finding, (int)sizeof *finding);
+    return outcome;
+}
+
+static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct pl_call *call,
+                                         char *detail, size_t size)
+{
+    unsigned obstacles = c->variant ? pl_variant_obstacles(c->variant, call) : 0;
+    size_t used = (size_t)snprintf(detail, size, "the variant's restrictions:");
+    for (int i = 0; i < pl_restriction_count && used < size; i++)
+        if (obstacles & pl_restriction_names[i].restriction)
+            used +=
+                (size_t)snprintf(detail + used, size - used, " %s", pl_restriction_names[i].name);
+    return obstacles ? PL_UNSUPPORTED : PL_OK;
+}
+
+enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
+                         const struct pl_world *world, const struct pl_buffers *buffers,
+                         uint64_t seed, struct pl_finding *finding)
+{
+    struct pl_arguments arguments;
+    char detail[sizeof finding->detail - 24], text[MPI_MAX_ERROR_STRING];
+    enum pl_outcome outcome;
+
+    *finding = (struct pl_finding){""};
+    if (!config->in_force) {
+        snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
+        return PL_NOT_IN_FORCE;
+    }
+    pl_arguments_set(&arguments, c, world, buffers, config->comm);
+    outcome = conclude(look_at_obstacles(c, &arguments.call, detail, sizeof detail), world, detail,
+                       finding);
+    if (outcome != PL_OK)
+        return outcome;
+
+    arguments.call.comm = MPI_COMM_WORLD;
+    prepare(&arguments, c, world, buffers, seed);
+    int rc = pl_call_pmpi(&arguments.call);
+    pl_error_text(rc, text);
+    snprintf(detail, sizeof detail, "the library itself: %.200s", text);
+    outcome = conclude(rc == MPI_SUCCESS ? PL_OK : PL_ERROR, world, detail, finding);
+    if (outcome != PL_OK)
+        return outcome;
+    memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
+
+    arguments.call.comm = config->comm;
+    prepare(&arguments, c, world, buffers, seed);
+    memcpy(buffers->pristine, buffers->send, arguments.send_bytes);
+    rc = c->run(&arguments.call);
+    if (rc == MPI_SUCCESS) {
+        outcome = compare(&arguments, c, buffers, detail, sizeof detail);
+    } else {
+        pl_error_text(rc, text);
+        snprintf(detail, sizeof detail, "%.200s", text);
+        outcome = PL_ERROR;
+    }
+    return conclude(outcome, world, detail, finding);
+}

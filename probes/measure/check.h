@@ -1,0 +1,23 @@
+/* Correct before fast: one case on random data against the library's own result. */
+#ifndef PL_CHECK_H
+#define PL_CHECK_H
+
+#include "measure/arguments.h"
+#include "measure/config.h"
+
+/* In order of gravity: ranks agree on the gravest. */
+enum pl_outcome { PL_OK, PL_NOT_IN_FORCE, PL_UNSUPPORTED, PL_WRONG, PL_ERROR };
+
+const char *pl_outcome_name(enum pl_outcome outcome);
+
+struct pl_finding {
+    char detail[320];
+};
+
+/* Collective; the outcome is equal on all ranks. The detail (known on rank 0) is that of the lowest
+ * rank with that outcome. */
+enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
+                         const struct pl_world *world, const struct pl_buffers *buffers,
+                         uint64_t seed, struct pl_finding *finding);
+
+#endif

@@ -1,0 +1,162 @@
+/* MPI_T writes around an MPI_Comm_dup. */
+#include "measure/config.h"
+
+#include "measure/knob.h"
+#include "system/cvar.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One knob that was written, and how to undo it. */
+struct written {
+    struct pl_cvar cvar;
+    struct pl_cvar_value old;
+};
+
+static bool dynamic_rules_off(void)
+{
+    struct pl_cvar cvar;
+    struct pl_cvar_value value;
+    char text[16];
+    if (!pl_cvar_find("coll_tuned_use_dynamic_rules", &cvar) ||
+        pl_cvar_read(&cvar, &value) != MPI_SUCCESS)
+        return false;
+    pl_cvar_format(&cvar, &value, text, sizeof text);
+    return strcmp(text, "0") == 0;
+}
+
+/* The value as text, in the form the plan used: an enumerator's name if `wanted` is one. */
+static void reading(const struct pl_cvar *cvar, const struct pl_cvar_value *value,
+                    const char *wanted, char text[PL_READING])
+{
+    char name[PL_CVAR_NAME], number[16];
+    bool by_name = false;
+    int item;
+    pl_cvar_format(cvar, value, text, PL_READING);
+    for (int i = 0; i < pl_cvar_enumerators(cvar); i++)
+        if (pl_cvar_enumerator(cvar, i, &item, name, sizeof name) && strcmp(name, wanted) == 0)
+            by_name = true;
+    for (int i = 0; by_name && i < pl_cvar_enumerators(cvar); i++) {
+        if (!pl_cvar_enumerator(cvar, i, &item, name, sizeof name))
+            continue;
+        snprintf(number, sizeof number, "%d", item);
+        if (strcmp(number, text) == 0) {
+            snprintf(text, PL_READING, "%.*s", PL_READING - 1, name);
+            return;
+        }
+    }
+}
+
+static bool same_value(const struct pl_cvar *cvar, const struct pl_cvar_value *a,
+                       const struct pl_cvar_value *b)
+{
+    char left[PL_CVAR_TEXT], right[PL_CVAR_TEXT];
+    pl_cvar_format(cvar, a, left, sizeof left);
+    pl_cvar_format(cvar, b, right, sizeof right);
+    return strcmp(left, right) == 0;
+}
+
+/* Write one knob and read it back. 1: written; 0: `reason` says why the old value still stands. A
+ * value that was written but reads back differently counts as written, with a reason. */
+static int write_knob(const struct pl_knob *knob, const char *library, struct written *undo,
+                      char read[PL_READING], char *reason, size_t size)
+{
+    struct pl_cvar *cvar = &undo->cvar;
+    struct pl_cvar_value wanted, now;
+
+    if (!pl_cvar_find(knob->name, cvar)) {
+        snprintf(reason, size, "%s: the library has no such control variable", knob->name);
+        return 0;
+    }
+    if (!pl_cvar_writable(cvar)) {
+        snprintf(reason, size, "%s: cannot be written at run time (scope %s); set it at start",
+                 knob->name, pl_cvar_scope_name(cvar));
+        return 0;
+    }
+    /* Only what a communicator keeps is touched: reading others may crash (system/survey.h). */
+    if (pl_knob_obstacle(library, knob->name, false, reason, size))
+        return 0;
+    if (pl_cvar_read(cvar, &undo->old) != MPI_SUCCESS) {
+        snprintf(reason, size, "%s: cannot be read", knob->name);
+        return 0;
+    }
+    reading(cvar, &undo->old, knob->value, read);
+    if (pl_knob_obstacle(library, knob->name, dynamic_rules_off(), reason, size))
+        return 0;
+    if (!pl_cvar_parse(cvar, knob->value, &undo->old, &wanted)) {
+        snprintf(reason, size, "%s: '%s' is no value of type %s and no enumerator", knob->name,
+                 knob->value, pl_cvar_type_name(cvar));
+        return 0;
+    }
+    if (pl_cvar_write(cvar, &wanted) != MPI_SUCCESS) {
+        snprintf(reason, size, "%s: the library refuses the value '%s'", knob->name, knob->value);
+        return 0;
+    }
+    if (pl_cvar_read(cvar, &now) != MPI_SUCCESS) {
+        snprintf(reason, size, "%s: cannot be read back", knob->name);
+        return 1;
+    }
+    reading(cvar, &now, knob->value, read);
+    if (!same_value(cvar, &now, &wanted))
+        snprintf(reason, size, "%s: '%s' was written, '%s' reads back", knob->name, knob->value,
+                 read);
+    return 1;
+}
+
+static bool restore(const struct written *undo, char *reason, size_t size)
+{
+    struct pl_cvar_value now;
+    if (pl_cvar_write(&undo->cvar, &undo->old) == MPI_SUCCESS &&
+        pl_cvar_read(&undo->cvar, &now) == MPI_SUCCESS && same_value(&undo->cvar, &now, &undo->old))
+        return true;
+    snprintf(reason, size, "%s: the old value could not be restored", undo->cvar.name);
+    return false;
+}
+
+/* All ranks take part whatever happened to them, so that nobody waits in MPI_Comm_dup alone. */
+bool pl_config_open(struct pl_config_state *state, const struct pl_world *world,
+                    const struct pl_config *config, const char *library)
+{
+    size_t knobs = (size_t)config->knob_count;
+    struct written *undo = calloc(knobs + 1, sizeof *undo);
+    int written = 0;
+    bool good;
+
+    *state = (struct pl_config_state){.comm = MPI_COMM_NULL};
+    state->read = calloc(knobs + 1, sizeof *state->read);
+    good = undo && state->read;
+    if (!good)
+        snprintf(state->reason, sizeof state->reason, "out of memory");
+    if (pl_p2p_agree(world, !good))
+        goto out;
+
+    for (int i = 0; i < config->knob_count && !*state->reason; i++)
+        written += write_knob(&config->knobs[i], library, &undo[written], state->read[i],
+                              state->reason, sizeof state->reason);
+    state->in_force = !pl_p2p_agree(world, *state->reason != '\0');
+    if (state->in_force) {
+        int rc = PMPI_Comm_dup(MPI_COMM_WORLD, &state->comm);
+        if (pl_p2p_agree(world, rc != MPI_SUCCESS)) {
+            snprintf(state->reason, sizeof state->reason, "MPI_Comm_dup failed with these knobs");
+            state->in_force = false;
+        }
+    }
+    if (state->comm != MPI_COMM_NULL)
+        PMPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN);
+    if (!state->in_force && !*state->reason)
+        snprintf(state->reason, sizeof state->reason, "could not be put in force on every rank");
+    while (written > 0)
+        good &= restore(&undo[--written], state->reason, sizeof state->reason);
+out:
+    free(undo);
+    return !pl_p2p_agree(world, !good);
+}
+
+void pl_config_close(struct pl_config_state *state)
+{
+    if (state->comm != MPI_COMM_NULL && state->comm != MPI_COMM_WORLD)
+        PMPI_Comm_free(&state->comm);
+    free(state->read);
+    state->read = NULL;
+}

@@ -1,0 +1,74 @@
+/* The probe's own collectives, out of point-to-point messages. Rank 0 is always the root; in the
+ * trees the parent of a rank is the rank without its lowest set bit. */
+#include "measure/world.h"
+
+#include <string.h>
+
+enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_MAXIMUM };
+
+void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
+{
+    int bit = 1;
+    while (bit < world->size && !(world->rank & bit))
+        bit <<= 1;
+    if (world->rank > 0)
+        PMPI_Recv(buffer, bytes, MPI_BYTE, world->rank - bit, TAG_BROADCAST, world->harness,
+                  MPI_STATUS_IGNORE);
+    for (bit >>= 1; bit > 0; bit >>= 1)
+        if (world->rank + bit < world->size)
+            PMPI_Send(buffer, bytes, MPI_BYTE, world->rank + bit, TAG_BROADCAST, world->harness);
+}
+
+void pl_p2p_gather(const struct pl_world *world, const void *mine, int bytes, void *all)
+{
+    if (world->rank > 0) {
+        PMPI_Send(mine, bytes, MPI_BYTE, 0, TAG_GATHER, world->harness);
+        return;
+    }
+    memcpy(all, mine, (size_t)bytes);
+    for (int rank = 1; rank < world->size; rank++)
+        PMPI_Recv((char *)all + (size_t)rank * (size_t)bytes, bytes, MPI_BYTE, rank, TAG_GATHER,
+                  world->harness, MPI_STATUS_IGNORE);
+}
+
+void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int bytes)
+{
+    if (rank == 0)
+        return;
+    if (world->rank == rank)
+        PMPI_Send(buffer, bytes, MPI_BYTE, 0, TAG_FETCH, world->harness);
+    else if (world->rank == 0)
+        PMPI_Recv(buffer, bytes, MPI_BYTE, rank, TAG_FETCH, world->harness, MPI_STATUS_IGNORE);
+}
+
+static void maximum_of_chunk(const struct pl_world *world, int64_t *values, int count)
+{
+    int64_t other[PL_P2P_CHUNK];
+    for (int bit = 1; bit < world->size; bit <<= 1) {
+        if (world->rank & bit) {
+            PMPI_Send(values, count, MPI_INT64_T, world->rank - bit, TAG_MAXIMUM, world->harness);
+            return;
+        }
+        if (world->rank + bit >= world->size)
+            continue;
+        PMPI_Recv(other, count, MPI_INT64_T, world->rank + bit, TAG_MAXIMUM, world->harness,
+                  MPI_STATUS_IGNORE);
+        for (int i = 0; i < count; i++)
+            if (other[i] > values[i])
+                values[i] = other[i];
+    }
+}
+
+void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count)
+{
+    for (int done = 0; done < count; done += PL_P2P_CHUNK)
+        maximum_of_chunk(world, values + done,
+                         count - done < PL_P2P_CHUNK ? count - done : PL_P2P_CHUNK);
+}
+
+int64_t pl_p2p_agree(const struct pl_world *world, int64_t value)
+{
+    pl_p2p_maximum(world, &value, 1);
+    pl_p2p_broadcast(world, &value, (int)sizeof value);
+    return value;
+}

@@ -1,0 +1,221 @@
+/* The order of work of a launch (docs/plan-and-records.md). Whatever goes wrong on one rank is
+ * agreed upon before anybody waits for it, so that all ranks end together. */
+#include "measure/run.h"
+
+#include "measure/blocks.h"
+#include "measure/check.h"
+#include "measure/file.h"
+#include "measure/types.h"
+#include "system/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct launch {
+    struct pl_world world;
+    struct pl_plan plan;
+    struct pl_record record;
+    struct pl_config_state *configs;
+    struct pl_buffers buffers;
+};
+
+static void say(const struct launch *launch, const char *what, const char *why)
+{
+    if (launch->world.rank == 0)
+        fprintf(stderr, "probe: %s: %s\n", what, why);
+}
+
+/* Rank 0 reads, all ranks parse. */
+static int open_plan(struct launch *launch, const char *path)
+{
+    const struct pl_world *world = &launch->world;
+    struct pl_plan_error error;
+    char *text = NULL;
+    size_t size = 0;
+    int64_t head[2] = {0, 0}; /* errno, size */
+
+    if (world->rank == 0) {
+        head[0] = pl_file_read(path, &text, &size);
+        head[1] = (int64_t)size;
+    }
+    pl_p2p_broadcast(world, head, (int)sizeof head);
+    if (head[0] != 0) {
+        say(launch, path, strerror((int)head[0]));
+        return PL_EXIT_USAGE;
+    }
+    size = (size_t)head[1];
+    if (world->rank > 0)
+        text = malloc(size + 1);
+    if (pl_p2p_agree(world, !text)) {
+        say(launch, path, "out of memory");
+        free(text);
+        return PL_EXIT_FAILED;
+    }
+    pl_p2p_broadcast(world, text, (int)size);
+    bool good = pl_plan_parse(&launch->plan, text, size, world->size, &error);
+    if (!good && world->rank == 0)
+        pl_plan_complain(path, &error);
+    return pl_p2p_agree(world, !good) ? PL_EXIT_USAGE : PL_EXIT_FINE;
+}
+
+static int open_record(struct launch *launch, const char *path)
+{
+    if (launch->world.rank == 0)
+        pl_record_open(&launch->record, path);
+    else
+        pl_record_silent(&launch->record);
+    if (!pl_p2p_agree(&launch->world, launch->record.error))
+        return PL_EXIT_FINE;
+    say(launch, path, strerror(launch->record.error));
+    return PL_EXIT_FAILED;
+}
+
+static int write_header(struct launch *launch)
+{
+    struct pl_placement placement;
+    hwloc_topology_t topology;
+    struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
+    int result = PL_EXIT_FAILED;
+
+    bool loaded = hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0;
+    if (pl_p2p_agree(&launch->world, !loaded)) {
+        say(launch, "hwloc", "the topology of a host cannot be read");
+        return result;
+    }
+    if (pl_placement_gather(&placement, &launch->world, topology)) {
+        facts.processing_units = pl_processing_units(topology);
+        facts.clock = pl_clock_measure(launch->plan.clock);
+        pl_record_header(&launch->record, &launch->plan, &facts);
+        pl_placement_free(&placement);
+        result = PL_EXIT_FINE;
+    } else {
+        say(launch, "placement of ranks", "out of memory");
+    }
+    hwloc_topology_destroy(topology);
+    return result;
+}
+
+static int open_configs(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    pl_library_text(library);
+    launch->configs = calloc((size_t)plan->config_count, sizeof *launch->configs);
+    if (pl_p2p_agree(&launch->world, !launch->configs)) {
+        say(launch, "configs", "out of memory");
+        return PL_EXIT_FAILED;
+    }
+    for (int i = 0; i < plan->config_count; i++)
+        launch->configs[i].comm = MPI_COMM_NULL;
+    launch->configs[PL_CONFIG_DEFAULT].comm = MPI_COMM_WORLD;
+    launch->configs[PL_CONFIG_DEFAULT].in_force = true;
+    for (int i = PL_CONFIG_DEFAULT + 1; i < plan->config_count; i++) {
+        struct pl_config_state *state = &launch->configs[i];
+        if (!pl_config_open(state, &launch->world, &plan->configs[i], library)) {
+            say(launch, plan->configs[i].id, state->reason);
+            return PL_EXIT_FAILED;
+        }
+        pl_record_config(&launch->record, &plan->configs[i], state);
+    }
+    return PL_EXIT_FINE;
+}
+
+static void write_cases(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    for (int i = 0; i < plan->case_count; i++) {
+        const struct pl_case *c = &plan->cases[i];
+        size_t size = pl_types[c->type].size;
+        struct pl_shape shape =
+            pl_shape_of(c->function, c->bytes, size, launch->world.size, 0, c->root);
+        pl_record_case(&launch->record, plan, c, shape.total * (int64_t)size);
+    }
+}
+
+/* Fills `good` with the indices of the cases that may be timed; returns how many. */
+static int check_cases(struct launch *launch, int *good)
+{
+    const struct pl_plan *plan = &launch->plan;
+    int count = 0;
+    for (int i = 0; i < plan->case_count; i++) {
+        const struct pl_case *c = &plan->cases[i];
+        struct pl_finding finding;
+        pl_record_begin(&launch->record, c->id);
+        enum pl_outcome outcome = pl_check(c, &launch->configs[c->config], &launch->world,
+                                           &launch->buffers, plan->seed, &finding);
+        pl_record_check(&launch->record, c->id, pl_outcome_name(outcome), finding.detail);
+        if (outcome == PL_OK)
+            good[count++] = i;
+    }
+    return count;
+}
+
+static int measure(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    int *good = calloc((size_t)plan->case_count + 1, sizeof *good);
+    bool room = pl_buffers_open(&launch->buffers, plan, &launch->world);
+    int result = PL_EXIT_FAILED;
+
+    if (pl_p2p_agree(&launch->world, !good || !room)) {
+        say(launch, "buffers", "out of memory; ask for fewer bytes or fewer ranks on a node");
+    } else {
+        struct pl_timing timing = {.plan = plan,
+                                   .configs = launch->configs,
+                                   .world = &launch->world,
+                                   .buffers = &launch->buffers,
+                                   .record = &launch->record,
+                                   .cases = good};
+        timing.case_count = check_cases(launch, good);
+        const char *failure = pl_blocks_run(&timing);
+        if (failure) {
+            say(launch, "measurement", failure);
+        } else {
+            pl_record_footer(&launch->record, plan->case_count, timing.timed_ns,
+                             pl_world_elapsed_ns(&launch->world));
+            result = PL_EXIT_FINE;
+        }
+    }
+    pl_buffers_close(&launch->buffers);
+    free(good);
+    return result;
+}
+
+static int close_record(struct launch *launch, const char *path, int result)
+{
+    if (result == PL_EXIT_FINE)
+        pl_record_finish(&launch->record);
+    int error = (int)pl_p2p_agree(&launch->world, launch->record.error);
+    pl_record_abandon(&launch->record);
+    if (!error)
+        return result;
+    say(launch, path, strerror(error));
+    return PL_EXIT_FAILED;
+}
+
+int pl_run(const char *plan_path, const char *out_path)
+{
+    struct launch launch = {0};
+    pl_world_start(&launch.world);
+    int result = open_plan(&launch, plan_path);
+    if (result == PL_EXIT_FINE)
+        result = open_record(&launch, out_path);
+    bool recording = result == PL_EXIT_FINE;
+    if (result == PL_EXIT_FINE)
+        result = write_header(&launch);
+    if (result == PL_EXIT_FINE)
+        result = open_configs(&launch);
+    if (result == PL_EXIT_FINE) {
+        write_cases(&launch);
+        result = measure(&launch);
+    }
+    if (recording)
+        result = close_record(&launch, out_path, result);
+    for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
+        pl_config_close(&launch.configs[i]);
+    free(launch.configs);
+    pl_plan_free(&launch.plan);
+    pl_world_stop(&launch.world);
+    return result;
+}

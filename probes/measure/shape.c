@@ -1,0 +1,111 @@
+/* One line per function: how n is divided, how much a rank sends and receives, where the result is.
+ */
+#include "measure/shape.h"
+
+#include <limits.h>
+
+enum volume { NOTHING, VECTOR, EQUAL_BLOCKS, UNEVEN_BLOCKS };
+enum extent { NO_BUFFER, MINE, TOTAL, MINE_FROM_EACH };
+enum place { NOWHERE, AT_ROOT, EVERYWHERE, ALL_BUT_FIRST };
+
+struct traits {
+    enum volume volume;
+    enum extent send, recv;
+    enum place result;
+    bool reduces, has_root, inout;
+};
+
+static const struct traits table[PL_FUNCTION_COUNT] = {
+    /* function                  n divided as   send       recv            result at      reduces
+       root inout */
+    [PL_FN_barrier] = {NOTHING, NO_BUFFER, NO_BUFFER, NOWHERE, false, false, false},
+    [PL_FN_bcast] = {VECTOR, NO_BUFFER, TOTAL, EVERYWHERE, false, true, true},
+    [PL_FN_gather] = {EQUAL_BLOCKS, MINE, TOTAL, AT_ROOT, false, true, false},
+    [PL_FN_gatherv] = {UNEVEN_BLOCKS, MINE, TOTAL, AT_ROOT, false, true, false},
+    [PL_FN_scatter] = {EQUAL_BLOCKS, TOTAL, MINE, EVERYWHERE, false, true, false},
+    [PL_FN_scatterv] = {UNEVEN_BLOCKS, TOTAL, MINE, EVERYWHERE, false, true, false},
+    [PL_FN_allgather] = {EQUAL_BLOCKS, MINE, TOTAL, EVERYWHERE, false, false, false},
+    [PL_FN_allgatherv] = {UNEVEN_BLOCKS, MINE, TOTAL, EVERYWHERE, false, false, false},
+    [PL_FN_alltoall] = {EQUAL_BLOCKS, TOTAL, TOTAL, EVERYWHERE, false, false, false},
+    [PL_FN_alltoallv] = {UNEVEN_BLOCKS, TOTAL, MINE_FROM_EACH, EVERYWHERE, false, false, false},
+    [PL_FN_reduce] = {VECTOR, TOTAL, TOTAL, AT_ROOT, true, true, false},
+    [PL_FN_allreduce] = {VECTOR, TOTAL, TOTAL, EVERYWHERE, true, false, false},
+    [PL_FN_reduce_scatter] = {UNEVEN_BLOCKS, TOTAL, MINE, EVERYWHERE, true, false, false},
+    [PL_FN_reduce_scatter_block] = {EQUAL_BLOCKS, TOTAL, MINE, EVERYWHERE, true, false, false},
+    [PL_FN_scan] = {VECTOR, TOTAL, TOTAL, EVERYWHERE, true, false, false},
+    [PL_FN_exscan] = {VECTOR, TOTAL, TOTAL, ALL_BUT_FIRST, true, false, false},
+    [PL_FN_reduce_local] = {VECTOR, TOTAL, TOTAL, EVERYWHERE, true, false, true},
+};
+
+long long pl_split_count(long long total, int nprocs, int rank)
+{
+    return total / nprocs + (rank < total % nprocs);
+}
+
+long long pl_split_start(long long total, int nprocs, int rank)
+{
+    long long rest = total % nprocs;
+    return total / nprocs * rank + (rank < rest ? rank : rest);
+}
+
+static long long total_elements(enum volume volume, long long bytes, size_t type_size, int nprocs)
+{
+    if (volume == NOTHING)
+        return 0;
+    long long elements = bytes / (long long)type_size + (bytes % (long long)type_size != 0);
+    if (volume != EQUAL_BLOCKS)
+        return elements;
+    return (elements / nprocs + (elements % nprocs != 0)) * nprocs;
+}
+
+static long long extent_elements(enum extent extent, long long total, long long mine, int nprocs)
+{
+    switch (extent) {
+    case NO_BUFFER:
+        return 0;
+    case MINE:
+        return mine;
+    case TOTAL:
+        return total;
+    case MINE_FROM_EACH:
+        return mine * nprocs;
+    }
+    return 0;
+}
+
+struct pl_shape pl_shape_of(enum pl_function function, long long bytes, size_t type_size,
+                            int nprocs, int rank, int root)
+{
+    const struct traits *traits = &table[function];
+    bool divided = traits->volume == EQUAL_BLOCKS || traits->volume == UNEVEN_BLOCKS;
+    struct pl_shape shape = {.inout = traits->inout};
+
+    shape.total = total_elements(traits->volume, bytes, type_size, nprocs);
+    shape.mine = divided ? pl_split_count(shape.total, nprocs, rank) : shape.total;
+    shape.send = extent_elements(traits->send, shape.total, shape.mine, nprocs);
+    shape.recv = extent_elements(traits->recv, shape.total, shape.mine, nprocs);
+    shape.significant = traits->result == EVERYWHERE ||
+                        (traits->result == AT_ROOT && rank == root) ||
+                        (traits->result == ALL_BUT_FIRST && rank > 0);
+    shape.undefined = traits->result == ALL_BUT_FIRST && rank == 0;
+    return shape;
+}
+
+bool pl_function_reduces(enum pl_function function)
+{
+    return table[function].reduces;
+}
+
+bool pl_function_has_root(enum pl_function function)
+{
+    return table[function].has_root;
+}
+
+bool pl_shape_fits(enum pl_function function, long long bytes, size_t type_size, int nprocs)
+{
+    /* Rank 0 has the largest part, and Alltoallv's receive buffer is the largest of all. */
+    if (bytes > LLONG_MAX / 2)
+        return false;
+    struct pl_shape shape = pl_shape_of(function, bytes, type_size, nprocs, 0, 0);
+    return shape.total <= INT_MAX && shape.recv <= INT_MAX;
+}

@@ -1,0 +1,40 @@
+/* Start and end of MPI. MPI_T is up before MPI_Init and down before MPI_Finalize: Open MPI 4.1
+ * crashes when it is taken down later. */
+#include "measure/world.h"
+
+#include <time.h>
+
+static int64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+void pl_world_start(struct pl_world *world)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_Init(NULL, NULL);
+    world->started_ns = now_ns();
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world->size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &world->harness);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &world->sync);
+    PMPI_Comm_set_errhandler(world->harness, MPI_ERRORS_ARE_FATAL);
+    PMPI_Comm_set_errhandler(world->sync, MPI_ERRORS_ARE_FATAL);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+void pl_world_stop(struct pl_world *world)
+{
+    PMPI_Comm_free(&world->sync);
+    PMPI_Comm_free(&world->harness);
+    MPI_T_finalize();
+    MPI_Finalize();
+}
+
+int64_t pl_world_elapsed_ns(const struct pl_world *world)
+{
+    return now_ns() - world->started_ns;
+}

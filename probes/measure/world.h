@@ -1,0 +1,38 @@
+/* MPI from start to end, and the probe's own point-to-point messages.
+ *
+ * Harness traffic never uses the library's collectives, so that what is measured is not also what
+ * carries the results. It runs on a duplicate of MPI_COMM_WORLD of its own, whose errors are fatal:
+ * ranks that cannot talk to each other cannot agree to stop either. */
+#ifndef PL_WORLD_H
+#define PL_WORLD_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+struct pl_world {
+    int rank, size;
+    MPI_Comm harness; /* messages below */
+    MPI_Comm sync;    /* start schemes */
+    int64_t started_ns;
+};
+
+/* MPI_T and MPI up; errors on MPI_COMM_WORLD are returned. */
+void pl_world_start(struct pl_world *world);
+void pl_world_stop(struct pl_world *world);
+int64_t pl_world_elapsed_ns(const struct pl_world *world); /* since MPI_Init returned */
+
+/* Rank 0's bytes to every rank: binomial tree, ⌈log2 p⌉ rounds. */
+void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes);
+/* Every rank's bytes to rank 0, in order of rank; `all` is used there only. p - 1 messages. */
+void pl_p2p_gather(const struct pl_world *world, const void *mine, int bytes, void *all);
+/* Bytes of one rank to rank 0, into the same buffer there; every rank may call it. */
+void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int bytes);
+/* Maximum over ranks of each of `count` values, left in rank 0's `values`: binomial tree, one
+ * message a rank for every PL_P2P_CHUNK values. Other ranks' values are overwritten. */
+void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
+/* The largest of all ranks' values, on all ranks. */
+int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
+
+#define PL_P2P_CHUNK 1024
+
+#endif

@@ -1,0 +1,65 @@
+/* A plan: what one launch is to measure (docs/plan-and-records.md). Parsing is pure: no MPI call,
+ * no file; equal text gives equal plans, so every rank parses what rank 0 has read. */
+#ifndef PL_PLAN_H
+#define PL_PLAN_H
+
+#include "clock/clock.h"
+#include "sync/sync.h"
+#include "variant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pl_knob {
+    const char *name;
+    const char *value;
+};
+
+struct pl_config {
+    const char *id;
+    int knob_count;
+    struct pl_knob *knobs;
+};
+
+#define PL_CONFIG_DEFAULT 0 /* configs[0] is always MPI_COMM_WORLD itself */
+
+struct pl_case {
+    int line;
+    int id;
+    enum pl_function function;
+    const char *variant_name; /* as the plan has it: default, library, or a catalogue name */
+    const struct pl_variant *variant; /* NULL for default and library */
+    int (*run)(const struct pl_call *call);
+    int config; /* index into configs */
+    long long bytes;
+    int type, op; /* indices of measure/types.h */
+    int root;
+    int reps;
+};
+
+struct pl_plan {
+    char *text; /* the names below point into it */
+    const char *run;
+    uint64_t seed;
+    int blocks, warmup, rewarm;
+    const struct pl_sync *sync;
+    const struct pl_clock *clock;
+    int config_count, case_count;
+    struct pl_config *configs;
+    struct pl_case *cases;
+};
+
+struct pl_plan_error {
+    int line;        /* 0: the plan as a whole */
+    char token[128]; /* what is wrong, as it stands in the line; longer ones are cut */
+    char why[384];   /* why, and what to write instead */
+};
+
+/* `text` (size bytes, from malloc, with room for one more byte) belongs to the plan from here on,
+ * also after a failure. `nprocs` is 0 where it is not known: roots and counts are not checked then.
+ * False: `error` is filled. Call pl_plan_free in both cases. */
+bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
+                   struct pl_plan_error *error);
+void pl_plan_free(struct pl_plan *plan);
+
+#endif

@@ -1,0 +1,203 @@
+/* The keys of `set` and `case` lines. A key is one function and one line of a table. */
+#include "plan_parser.h"
+
+#include "measure/shape.h"
+#include "measure/types.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Decimal digits only: no sign, no blank, no other base. */
+static bool number(struct pl_parser *parser, const char *text, uint64_t least, uint64_t most,
+                   uint64_t *value)
+{
+    uint64_t result = 0;
+    bool good = *text != '\0';
+    for (const char *c = text; good && *c; c++) {
+        unsigned digit = (unsigned)(*c - '0');
+        good = digit <= 9 && result <= (UINT64_MAX - digit) / 10;
+        if (good)
+            result = result * 10 + digit;
+    }
+    if (!good || result < least || result > most)
+        return pl_refuse(parser, "write a whole number from %llu to %llu",
+                         (unsigned long long)least, (unsigned long long)most);
+    *value = result;
+    return true;
+}
+
+static bool small_number(struct pl_parser *parser, const char *text, int least, int *value)
+{
+    uint64_t result;
+    if (!number(parser, text, (uint64_t)least, INT_MAX, &result))
+        return false;
+    *value = (int)result;
+    return true;
+}
+
+static bool take_run(struct pl_parser *parser, const char *value)
+{
+    parser->plan->run = value;
+    return true;
+}
+
+static bool take_seed(struct pl_parser *parser, const char *value)
+{
+    return number(parser, value, 0, UINT64_MAX, &parser->plan->seed);
+}
+
+static bool take_blocks(struct pl_parser *parser, const char *value)
+{
+    return small_number(parser, value, 0, &parser->plan->blocks);
+}
+
+static bool take_warmup(struct pl_parser *parser, const char *value)
+{
+    return small_number(parser, value, 0, &parser->plan->warmup);
+}
+
+static bool take_rewarm(struct pl_parser *parser, const char *value)
+{
+    return small_number(parser, value, 0, &parser->plan->rewarm);
+}
+
+static bool take_sync(struct pl_parser *parser, const char *value)
+{
+    parser->plan->sync = pl_sync_by_name(value);
+    return parser->plan->sync ||
+           pl_refuse(parser, "no such start scheme; 'probe --list' names them (syncs)");
+}
+
+static bool take_clock(struct pl_parser *parser, const char *value)
+{
+    parser->plan->clock = pl_clock_by_name(value);
+    return parser->plan->clock ||
+           pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
+}
+
+const struct pl_key pl_set_keys[] = {
+    {"run", take_run, false},       {"seed", take_seed, false},     {"blocks", take_blocks, false},
+    {"warmup", take_warmup, false}, {"rewarm", take_rewarm, false}, {"sync", take_sync, false},
+    {"clock", take_clock, false},
+};
+const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
+
+static bool take_id(struct pl_parser *parser, const char *value)
+{
+    return small_number(parser, value, 0, &parser->current->id);
+}
+
+static bool take_function(struct pl_parser *parser, const char *value)
+{
+    parser->current->function = pl_function_by_name(value);
+    return parser->current->function != PL_FUNCTION_COUNT ||
+           pl_refuse(parser, "no such function; 'probe --list' names them (functions)");
+}
+
+static bool take_variant(struct pl_parser *parser, const char *value)
+{
+    struct pl_case *c = parser->current;
+    c->variant_name = value;
+    if (strcmp(value, "default") == 0)
+        c->run = pl_call_mpi;
+    else if (strcmp(value, "library") == 0)
+        c->run = pl_call_pmpi;
+    else if ((c->variant = pl_variant_by_name(value)))
+        c->run = c->variant->run;
+    else
+        return pl_refuse(parser, "no such variant; write 'default', 'library' or a name that "
+                                 "'probe --list' gives (variants)");
+    return true;
+}
+
+static bool take_config(struct pl_parser *parser, const char *value)
+{
+    for (int i = 0; i < parser->plan->config_count; i++)
+        if (strcmp(parser->plan->configs[i].id, value) == 0) {
+            parser->current->config = i;
+            return true;
+        }
+    return pl_refuse(parser, "no such config; put a line 'config id=%.64s …' above", value);
+}
+
+static bool take_bytes(struct pl_parser *parser, const char *value)
+{
+    uint64_t bytes;
+    if (!number(parser, value, 0, LLONG_MAX / 2, &bytes))
+        return false;
+    parser->current->bytes = (long long)bytes;
+    return true;
+}
+
+static bool take_type(struct pl_parser *parser, const char *value)
+{
+    parser->type_name = value;
+    parser->current->type = pl_type_by_name(value);
+    return parser->current->type >= 0 ||
+           pl_refuse(parser, "no such datatype; 'probe --list' names them (types)");
+}
+
+static bool take_op(struct pl_parser *parser, const char *value)
+{
+    parser->op_name = value;
+    parser->current->op = pl_op_by_name(value);
+    return parser->current->op >= 0 ||
+           pl_refuse(parser, "no such operation; 'probe --list' names them (ops)");
+}
+
+static bool take_root(struct pl_parser *parser, const char *value)
+{
+    if (!small_number(parser, value, 0, &parser->current->root))
+        return false;
+    return parser->nprocs == 0 || parser->current->root < parser->nprocs ||
+           pl_refuse(parser, "there are %d ranks; write a root from 0 to %d", parser->nprocs,
+                     parser->nprocs - 1);
+}
+
+static bool take_reps(struct pl_parser *parser, const char *value)
+{
+    return small_number(parser, value, 1, &parser->current->reps);
+}
+
+const struct pl_key pl_case_keys[] = {
+    {"id", take_id, true},
+    {"function", take_function, true},
+    {"variant", take_variant, false},
+    {"config", take_config, false},
+    {"bytes", take_bytes, true},
+    {"type", take_type, false},
+    {"op", take_op, false},
+    {"root", take_root, false},
+    {"reps", take_reps, false},
+};
+const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
+
+bool pl_finish_case(struct pl_parser *parser)
+{
+    const struct pl_case *c = parser->current;
+    const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
+
+    if (c->variant && c->variant->function != c->function)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "it computes %s, not %s; 'probe --list' says which variants fit",
+                               pl_function_name(c->variant->function),
+                               pl_function_name(c->function));
+    if (pl_function_reduces(c->function) && !pl_op_defined(c->op, c->type)) {
+        if (parser->op_name || !parser->type_name)
+            return pl_refuse_token(parser, "op", op,
+                                   "MPI does not define %s on %s; choose another op or type", op,
+                                   type);
+        return pl_refuse_token(parser, "type", type,
+                               "MPI does not define the default op %s on %s; add an op=", op, type);
+    }
+    if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
+                       parser->nprocs ? parser->nprocs : 1)) {
+        char bytes[32];
+        snprintf(bytes, sizeof bytes, "%lld", c->bytes);
+        return pl_refuse_token(parser, "bytes", bytes,
+                               "more than %d elements of %s; write a smaller number", INT_MAX,
+                               type);
+    }
+    return true;
+}

@@ -1,0 +1,33 @@
+/* Between plan.c (lines and tokens) and plan_keys.c (what each key means). */
+#ifndef PL_PLAN_PARSER_H
+#define PL_PLAN_PARSER_H
+
+#include "plan.h"
+
+struct pl_parser {
+    struct pl_plan *plan;
+    struct pl_plan_error *error;
+    int nprocs;
+    struct pl_case *current;         /* the case whose line is read */
+    const char *type_name, *op_name; /* of that case; NULL where the defaults hold */
+};
+
+struct pl_key {
+    const char *name;
+    bool (*take)(struct pl_parser *parser, const char *value);
+    bool required;
+};
+
+extern const struct pl_key pl_set_keys[], pl_case_keys[];
+extern const int pl_set_key_count, pl_case_key_count;
+
+/* What only the whole line can tell: does the variant compute the function, is the op defined … */
+bool pl_finish_case(struct pl_parser *parser);
+
+/* Fill in error->why and return false. pl_refuse_token replaces the token as well. */
+bool pl_refuse(struct pl_parser *parser, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool pl_refuse_token(struct pl_parser *parser, const char *key, const char *value,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,228 @@
+#include "record.h"
+
+#include "measure/types.h"
+#include "system/facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCHEMA 1
+
+void pl_record_silent(struct pl_record *record)
+{
+    *record = (struct pl_record){0};
+    pl_json_start(&record->json, NULL);
+}
+
+bool pl_record_open(struct pl_record *record, const char *path)
+{
+    pl_record_silent(record);
+    record->path = strdup(path);
+    if (!record->path || asprintf(&record->part, "%s.part", path) < 0) {
+        record->part = NULL;
+        record->error = ENOMEM;
+        return false;
+    }
+    FILE *file = fopen(record->part, "we");
+    if (!file) {
+        record->error = errno;
+        return false;
+    }
+    pl_json_start(&record->json, file);
+    return true;
+}
+
+static void release(struct pl_record *record)
+{
+    free(record->path);
+    free(record->part);
+    record->path = record->part = NULL;
+}
+
+/* Nothing is to be written any more; the first reason is kept. */
+static void stop(struct pl_record *record)
+{
+    if (!record->error)
+        record->error = errno ? errno : EIO;
+}
+
+bool pl_record_finish(struct pl_record *record)
+{
+    FILE *file = record->json.out;
+    if (!file)
+        return true;
+    errno = 0;
+    if (fflush(file) != 0 || fsync(fileno(file)) != 0)
+        stop(record);
+    if (fclose(file) != 0)
+        stop(record);
+    pl_json_start(&record->json, NULL);
+    if (!record->error && rename(record->part, record->path) != 0)
+        stop(record);
+    release(record);
+    return record->error == 0;
+}
+
+void pl_record_abandon(struct pl_record *record)
+{
+    if (record->json.out)
+        fclose(record->json.out);
+    pl_json_start(&record->json, NULL);
+    release(record);
+}
+
+/* Lines: `start`, any members, `end`. */
+static struct pl_json *start(struct pl_record *record, const char *kind)
+{
+    pl_json_object(&record->json, NULL);
+    pl_json_text(&record->json, "record", kind);
+    return &record->json;
+}
+
+static void end(struct pl_record *record)
+{
+    FILE *file = record->json.out;
+    pl_json_end(&record->json);
+    if (!file)
+        return;
+    errno = 0;
+    fputc('\n', file);
+    if (fflush(file) != 0 || ferror(file))
+        stop(record);
+}
+
+void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
+                      const struct pl_record_facts *facts)
+{
+    if (!record->json.out)
+        return;
+    const struct pl_placement *placement = facts->placement;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING], standard[16];
+    pl_library_text(library);
+    pl_standard_text(standard);
+
+    struct pl_json *json = start(record, "header");
+    pl_json_integer(json, "schema", SCHEMA);
+    pl_json_text(json, "run", plan->run);
+    pl_json_text(json, "probe", PL_VERSION);
+    pl_json_text(json, "library", library);
+    pl_json_text(json, "mpi", standard);
+    pl_json_integer(json, "nprocs", facts->nprocs);
+    pl_json_integer(json, "nodes", placement->nodes);
+    pl_json_integer(json, "ppn", placement->ppn);
+    pl_json_array(json, "hosts");
+    for (int rank = 0; rank < facts->nprocs; rank++)
+        if (pl_placement_first_on_host(placement, rank) == rank)
+            pl_json_text(json, NULL, placement->ranks[rank].host);
+    pl_json_end(json);
+    pl_json_integer(json, "processing_units", facts->processing_units);
+    pl_json_bool(json, "oversubscribed", placement->ppn > facts->processing_units);
+    pl_json_array(json, "binding");
+    for (int rank = 0; rank < facts->nprocs; rank++)
+        pl_json_text(json, NULL, placement->ranks[rank].binding);
+    pl_json_end(json);
+    pl_json_text(json, "sync", plan->sync->name);
+    pl_json_object(json, "clock");
+    pl_json_text(json, "name", plan->clock->name);
+    pl_json_integer(json, "resolution_ns", facts->clock.resolution_ns);
+    pl_json_integer(json, "cost_ns", facts->clock.cost_ns);
+    pl_json_end(json);
+    pl_json_unsigned(json, "seed", plan->seed);
+    pl_json_integer(json, "blocks", plan->blocks);
+    pl_json_integer(json, "warmup", plan->warmup);
+    pl_json_integer(json, "rewarm", plan->rewarm);
+    pl_json_object(json, "environment");
+    pl_environment_json(json);
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_config(struct pl_record *record, const struct pl_config *config,
+                      const struct pl_config_state *state)
+{
+    struct pl_json *json = start(record, "config");
+    pl_json_text(json, "id", config->id);
+    pl_json_bool(json, "in_force", state->in_force);
+    pl_json_text(json, "reason", state->reason);
+    pl_json_object(json, "knobs");
+    for (int i = 0; i < config->knob_count; i++) {
+        pl_json_object(json, config->knobs[i].name);
+        pl_json_text(json, "wanted", config->knobs[i].value);
+        pl_json_text(json, "read", state->read[i]);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const struct pl_case *c,
+                    int64_t bytes_moved)
+{
+    struct pl_json *json = start(record, "case");
+    pl_json_integer(json, "case", c->id);
+    pl_json_text(json, "function", pl_function_name(c->function));
+    pl_json_text(json, "variant", c->variant_name);
+    pl_json_text(json, "config", plan->configs[c->config].id);
+    pl_json_integer(json, "bytes", c->bytes);
+    pl_json_integer(json, "bytes_moved", bytes_moved);
+    pl_json_text(json, "type", pl_types[c->type].name);
+    pl_json_text(json, "op", pl_ops[c->op].name);
+    pl_json_integer(json, "root", c->root);
+    pl_json_integer(json, "reps", c->reps);
+    end(record);
+}
+
+void pl_record_begin(struct pl_record *record, int case_id)
+{
+    pl_json_integer(start(record, "begin"), "case", case_id);
+    end(record);
+}
+
+void pl_record_check(struct pl_record *record, int case_id, const char *outcome, const char *detail)
+{
+    struct pl_json *json = start(record, "check");
+    pl_json_integer(json, "case", case_id);
+    pl_json_text(json, "outcome", outcome);
+    pl_json_text(json, "detail", detail);
+    end(record);
+}
+
+void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
+                     const int *order, int count)
+{
+    struct pl_json *json = start(record, "order");
+    pl_json_integer(json, "block", block);
+    pl_json_array(json, "cases");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, plan->cases[order[i]].id);
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_samples(struct pl_record *record, int case_id, int block, const int64_t *ns,
+                       int warmup, int reps)
+{
+    struct pl_json *json = start(record, "samples");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "block", block);
+    pl_json_array(json, "warmup_ns");
+    for (int i = 0; i < warmup; i++)
+        pl_json_integer(json, NULL, ns[i]);
+    pl_json_end(json);
+    pl_json_array(json, "ns");
+    for (int i = warmup; i < warmup + reps; i++)
+        pl_json_integer(json, NULL, ns[i]);
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns)
+{
+    struct pl_json *json = start(record, "footer");
+    pl_json_integer(json, "cases", cases);
+    pl_json_integer(json, "timed_ns", timed_ns);
+    pl_json_integer(json, "wall_ns", wall_ns);
+    end(record);
+}

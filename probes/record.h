@@ -1,0 +1,54 @@
+/* The record file (docs/plan-and-records.md): one JSON object a line, written to FILE.part, flushed
+ * line by line, renamed to FILE when whole. All records and their fields are written here.
+ *
+ * On ranks other than 0 a record is silent: every call does nothing and none fails. */
+#ifndef PL_RECORD_H
+#define PL_RECORD_H
+
+#include "json.h"
+#include "measure/config.h"
+#include "plan.h"
+#include "system/placement.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pl_record {
+    struct pl_json json;
+    char *path, *part;
+    int error; /* errno of the first write that failed; what follows is not written */
+};
+
+/* What the header says besides the plan. */
+struct pl_record_facts {
+    int nprocs;
+    int processing_units;
+    const struct pl_placement *placement;
+    struct pl_clock_quality clock;
+};
+
+void pl_record_silent(struct pl_record *record);
+bool pl_record_open(struct pl_record *record, const char *path); /* false: see record->error */
+/* Whole: to disk, then renamed. False: see record->error; the .part file stays. */
+bool pl_record_finish(struct pl_record *record);
+/* Give up; the .part file stays. Does nothing after pl_record_finish. */
+void pl_record_abandon(struct pl_record *record);
+
+void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
+                      const struct pl_record_facts *facts);
+void pl_record_config(struct pl_record *record, const struct pl_config *config,
+                      const struct pl_config_state *state);
+void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const struct pl_case *c,
+                    int64_t bytes_moved);
+void pl_record_begin(struct pl_record *record, int case_id);
+void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
+                     const char *detail);
+/* `order` holds `count` indices into the plan's cases; the record gives their ids. */
+void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
+                     const int *order, int count);
+/* `ns` holds the warm-up times first. */
+void pl_record_samples(struct pl_record *record, int case_id, int block, const int64_t *ns,
+                       int warmup, int reps);
+void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
+
+#endif

@@ -1,0 +1,12 @@
+/* The machine as hwloc sees it. */
+#ifndef PL_TOPOLOGY_H
+#define PL_TOPOLOGY_H
+
+#include "json.h"
+
+#include <hwloc.h>
+
+/* Members of an object: packages, cores, processing units, NUMA nodes, caches, XML. */
+void pl_topology_json(struct pl_json *json, hwloc_topology_t topology);
+
+#endif

@@ -1,0 +1,46 @@
+/* Datatypes and operations of the tests: dense, with gaps, with a lower bound, out of order. */
+#ifndef PL_TEST_LAYOUTS_H
+#define PL_TEST_LAYOUTS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How the memory under a type is filled, so that every value is a legal operand. */
+enum base { BASE_BYTE, BASE_INT, BASE_DOUBLE };
+
+struct layout {
+    const char *name;
+    enum base base;
+    int ints[2]; /* pairs: byte offsets of both integers; else -1 */
+    MPI_Datatype type;
+};
+
+enum {
+    LAYOUT_BYTE,
+    LAYOUT_INT,
+    LAYOUT_DOUBLE,
+    LAYOUT_PAIR,
+    LAYOUT_VECTOR,
+    LAYOUT_SHIFTED,
+    LAYOUT_SWAPPED,
+    LAYOUTS
+};
+extern struct layout layouts[LAYOUTS];
+
+struct operation {
+    const char *name;
+    bool commutative, exact;
+    MPI_Op op;
+};
+
+/* Operations for a layout: `*count` of them. */
+const struct operation *operations_for(int layout, int *count);
+
+void layouts_make(void);
+void layouts_free(void);
+
+/* Random values, the same for the same seed. */
+void fill(void *memory, size_t bytes, enum base base, unsigned long long seed);
+
+#endif

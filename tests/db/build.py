@@ -1,0 +1,254 @@
+"""Builds databases as a campaign would leave them, through the public interface alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from plumbline_db import campaigns, machines, runs, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import (
+    Begin,
+    Campaign,
+    CaseRecord,
+    Check,
+    Clock,
+    ConfigRecord,
+    Footer,
+    Header,
+    KnobReading,
+    Library,
+    Machine,
+    Order,
+    ProbeRecord,
+    Run,
+    Samples,
+    Verdict,
+    Winner,
+)
+
+MACHINE = Machine(
+    id="m-5f0c21ab",
+    host="node1",
+    cpu_model="AMD EPYC 7763 64-Core Processor",
+    processing_units=2,
+    numa_nodes=1,
+    memory_bytes=8_589_934_592,
+    kernel="6.1.0-18-amd64",
+    system="Debian GNU/Linux 12 (bookworm)",
+)
+LIBRARY = Library(
+    id="openmpi-4.1.4",
+    family="openmpi",
+    version="4.1.4",
+    version_string="Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, May 26, 2022",
+    prefix="/usr",
+    fingerprint="9d1c5f6a",
+)
+CAMPAIGN = Campaign(
+    id="c-20250301-a",
+    key="k-7d1f",
+    machine=MACHINE.id,
+    library_fingerprint=LIBRARY.fingerprint,
+    nprocs=4,
+    nodes=1,
+    ppn=4,
+    oversubscribed=True,
+    settings='{"launches":12}',
+    state="running",
+    started="2025-03-01T10:00:00Z",
+    finished="",
+)
+REDUCE_PLUS_BCAST = "allreduce_as_reduce_plus_bcast"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A case of a built launch: its samples are spread around `median_ns`."""
+
+    function: str = "MPI_Allreduce"
+    variant: str = "default"
+    config: str = "default"
+    bytes: int = 16384
+    median_ns: int = 43_000
+    outcome: str = "ok"
+
+
+def started(db: Database, campaign: Campaign = CAMPAIGN) -> Campaign:
+    """A campaign with its machine and library."""
+    machines.put_machine(db, MACHINE)
+    machines.put_library(db, LIBRARY)
+    campaigns.put(db, campaign)
+    return campaign
+
+
+def run(suite: str = "before", sequence: int = 0, *, campaign: Campaign = CAMPAIGN) -> Run:
+    name = f"{campaign.id}-{suite}-{sequence:03}"
+    return Run(
+        id=name,
+        campaign=campaign.id,
+        suite=suite,
+        sequence=sequence,
+        outcome="finished",
+        reason="",
+        argv=["mpirun", "-n", "4", "--oversubscribe", "probe", "--plan", "plan", "--out", "out"],
+        environment={"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"},
+        plan=f"plumbline-plan 1\nset run={name} seed={sequence}\n",
+        stderr="",
+        started="2025-03-01T10:00:01Z",
+        seconds=0.9,
+        timed_seconds=0.4,
+    )
+
+
+def header(run: Run, blocks: int) -> Header:
+    return Header(
+        schema=1,
+        run=run.id,
+        probe="0.1.0",
+        library=LIBRARY.version_string,
+        mpi="3.1",
+        nprocs=4,
+        nodes=1,
+        ppn=4,
+        hosts=["node1"],
+        processing_units=2,
+        oversubscribed=True,
+        binding=["0-1"] * 4,
+        sync="barrier",
+        clock=Clock("monotonic_raw", 1, 21),
+        seed=run.sequence,
+        blocks=blocks,
+        warmup=16,
+        rewarm=1,
+        environment=run.environment,
+    )
+
+
+def records(
+    run: Run,
+    cases: Iterable[Timed],
+    *,
+    blocks: int = 5,
+    reps: int = 10,
+    knobs: dict[str, dict[str, str]] | None = None,
+) -> list[ProbeRecord]:
+    """What the probe writes for these cases, in its order. `knobs`: by config id."""
+    random_ = random.Random(run.id)
+    cases = list(cases)
+    written: list[ProbeRecord] = [header(run, blocks)]
+    for id, wanted in (knobs or {}).items():
+        readings = {name: KnobReading(value, value) for name, value in wanted.items()}
+        written.append(ConfigRecord(id, True, "", readings))
+    written += [
+        CaseRecord(
+            i, c.function, c.variant, c.config, c.bytes, c.bytes, "MPI_BYTE", "MPI_BOR", 0, 10
+        )
+        for i, c in enumerate(cases)
+    ]
+    for i, case in enumerate(cases):
+        written += [Begin(i), Check(i, case.outcome, "" if case.outcome == "ok" else "at byte 7")]
+    good = [i for i, case in enumerate(cases) if case.outcome == "ok"]
+    timed = 0
+    for block in range(blocks):
+        order = random_.sample(good, len(good))
+        written.append(Order(block, order))
+        for i in order:
+            warmup, ns = (
+                [int(cases[i].median_ns * random_.uniform(0.97, 1.03)) for _ in range(count)]
+                for count in (16 if block == 0 else 1, reps)
+            )
+            timed += sum(warmup) + sum(ns)
+            written.append(Samples(i, block, warmup, ns))
+    written.append(Footer(len(cases), timed, 2 * timed + 1000))
+    return written
+
+
+def verdict(stage: str, **changes: object) -> Verdict:
+    values: dict[str, object] = {
+        "stage": stage,
+        "guideline": "GL12",
+        "kind": "pattern",
+        "function": "MPI_Allreduce",
+        "rhs": REDUCE_PLUS_BCAST,
+        "nprocs": 4,
+        "ppn": 4,
+        "bytes": 16384,
+        "other_bytes": 16384,
+        "factor": 1,
+        "verdict": "violated",
+        "ratio": 1.84,
+        "ratio_low": 1.7,
+        "ratio_high": 1.9,
+        "p": 1e-5,
+        "p_adjusted": 4e-4,
+        "launches": 12,
+        "reason": "",
+        "suites": ["before"],
+    }
+    return Verdict(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def winner(**changes: object) -> Winner:
+    values: dict[str, object] = {
+        "function": "MPI_Allreduce",
+        "nprocs": 4,
+        "ppn": 4,
+        "bytes_from": 8192,
+        "bytes_to": 65536,
+        "variant": "default",
+        "configuration": {"coll_tuned_allreduce_algorithm": "basic_linear"},
+        "search_speedup": 2.05,
+        "speedup": 2.0,
+        "speedup_low": 1.9,
+        "speedup_high": 2.1,
+        "removes": ["GL12 16384"],
+        "restrictions": [],
+    }
+    return Winner(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def finished(db: Database) -> Campaign:
+    """A whole small campaign: launches, verdicts before and after, one winner of each kind."""
+    campaign = started(db)
+    for sequence in range(3):
+        launch = run(sequence=sequence)
+        cases = [Timed(), Timed(variant=REDUCE_PLUS_BCAST, median_ns=23_300)]
+        runs.put(db, launch, records(launch, cases))
+    quick = {"verdict": "holds", "ratio": 0.98, "ratio_low": 0.96, "ratio_high": 1.01}
+    unsure = {"guideline": "MONOTONY", "kind": "monotony", "rhs": "MPI_Bcast"}
+    unsure |= {"function": "MPI_Bcast", "bytes": 64, "other_bytes": 1024, "verdict": "undecided"}
+    unsure |= {"ratio": None, "ratio_low": None, "ratio_high": None, "p": None, "p_adjusted": None}
+    large = {"bytes": 65536, "other_bytes": 65536, "ratio": 1.31}
+    verdicts.put(
+        db,
+        campaign.id,
+        "before",
+        [verdict("before"), verdict("before", **large), verdict("before", **unsure)],
+    )
+    verdicts.put(
+        db,
+        campaign.id,
+        "after",
+        [verdict("after", **quick), verdict("after", **{**large, **quick})],
+    )
+    winners.put(
+        db,
+        campaign.id,
+        [
+            winner(),
+            winner(
+                function="MPI_Gather",
+                bytes_from=0,
+                bytes_to=262144,
+                variant="gather_binomial",
+                configuration={},
+                speedup=1.4,
+                speedup_low=1.3,
+                speedup_high=1.5,
+                removes=["GL8 4"],
+            ),
+        ],
+    )
+    return campaign

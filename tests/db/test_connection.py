@@ -1,0 +1,289 @@
+"""Opening, refusing, locking, checking and backing up."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from plumbline_db import campaigns, runs, schema
+from plumbline_db.connection import Database, backup, check
+from plumbline_db.errors import PlumblineError, TryLaterError
+from tests.db import build
+
+
+def test_writing_creates_folder_and_file(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "deep" / "plumbline.db"
+    with Database.open(path, write=True) as db:
+        assert db.writable
+        assert db.path == path
+    assert check(path) == []
+
+
+def test_pragmas_that_durability_rests_on(db: Database) -> None:
+    assert db.row("PRAGMA journal_mode") == ("wal",)
+    assert db.row("PRAGMA synchronous") == (2,)
+    assert db.row("PRAGMA foreign_keys") == (1,)
+    assert db.row("PRAGMA application_id") == (schema.APPLICATION_ID,)
+
+
+def test_reader_sees_what_is_committed_and_nothing_else(db: Database, path: Path) -> None:
+    build.started(db)
+    with Database.open(path) as reader:
+        assert not reader.writable
+        launch = build.run()
+        with db.transaction():
+            db.rows("INSERT INTO suite (campaign, name) VALUES ('c-20250301-a', 'open')")
+            assert reader.rows("SELECT name FROM suite") == []
+        assert reader.rows("SELECT name FROM suite") == [("open",)]
+        runs.put(db, launch, build.records(launch, [build.Timed()]))
+        assert runs.listing(reader, launch.campaign) == [launch]
+
+
+def test_snapshot_is_of_one_moment(db: Database, path: Path) -> None:
+    campaign = build.started(db)
+    launch = build.run()
+    with Database.open(path) as reader, reader.snapshot():
+        assert runs.listing(reader, campaign.id) == []
+        runs.put(db, launch, build.records(launch, [build.Timed()]))
+        assert runs.listing(reader, campaign.id) == []
+    with Database.open(path) as reader:
+        assert runs.listing(reader, campaign.id) == [launch]
+
+
+def test_failed_transaction_leaves_nothing(db: Database) -> None:
+    build.started(db)
+    with pytest.raises(ZeroDivisionError), db.transaction():
+        db.rows("INSERT INTO suite (campaign, name) VALUES ('c-20250301-a', 'x')")
+        raise ZeroDivisionError
+    assert db.rows("SELECT * FROM suite") == []
+    with db.transaction():  # and the connection is usable
+        pass
+
+
+def test_reader_cannot_write(db: Database, path: Path) -> None:
+    with Database.open(path) as reader:
+        with pytest.raises(ValueError, match="read-only"):
+            build.started(reader)
+        with pytest.raises(PlumblineError, match="may be read and written"):
+            reader.rows("DELETE FROM machine")
+
+
+def test_second_writer_is_told_to_come_later(db: Database, path: Path) -> None:
+    with pytest.raises(TryLaterError, match=f"process {os.getpid()}.*--db") as caught:
+        Database.open(path, write=True)
+    assert caught.value.exit_code == 75
+
+
+def test_writer_after_writer(path: Path) -> None:
+    for _ in range(2):
+        with Database.open(path, write=True) as db:
+            build.started(db)
+
+
+def test_locked_by_a_foreign_program(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plumbline_db.connection.BUSY_MILLISECONDS", 10)
+    with Database.open(path, write=True) as db:
+        other = apsw.Connection(str(path))
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TryLaterError, match="locked by another program"):
+            build.started(db)
+        other.execute("ROLLBACK")
+        other.close()
+        build.started(db)
+
+
+def test_reading_what_is_not_there(path: Path) -> None:
+    with pytest.raises(PlumblineError, match="plumbline campaign"):
+        Database.open(path)
+    assert not path.exists()
+
+
+def _foreign(path: Path, kind: str) -> None:
+    if kind == "text":
+        path.write_text("name = value\n" * 20)
+    elif kind == "short":
+        path.write_bytes(b"x")
+    else:
+        other = sqlite3.connect(path)
+        other.execute("CREATE TABLE theirs (x)")
+        other.execute("INSERT INTO theirs VALUES (1)")
+        other.commit()
+        other.close()
+
+
+@pytest.mark.parametrize("kind", ["text", "short", "sqlite"])
+@pytest.mark.parametrize("write", [False, True])
+def test_foreign_file_is_refused_untouched(path: Path, kind: str, write: bool) -> None:
+    _foreign(path, kind)
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    with pytest.raises(PlumblineError, match=r"not Plumbline's.*--db"):
+        Database.open(path, write=write)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_newer_file_is_refused(path: Path, write: bool) -> None:
+    with Database.open(path, write=True) as db, db.transaction():
+        db.rows("PRAGMA user_version = 999")
+    before = path.read_bytes()
+    with pytest.raises(PlumblineError, match=r"version 999.*newer Plumbline"):
+        Database.open(path, write=write)
+    assert path.read_bytes() == before
+
+
+def test_empty_file_becomes_a_database(path: Path) -> None:
+    path.touch()
+    with Database.open(path, write=True) as db:
+        build.started(db)
+    assert check(path) == []
+
+
+def test_migration_from_version_1_keeps_what_is_there(path: Path) -> None:
+    first = schema.migrations()[:1]
+    old = apsw.Connection(str(path))
+    schema.migrate(old, first)
+    old.execute("INSERT INTO machine VALUES ('m', 'node1', 'cpu', 2, 1, 3, '6.1', 'Debian')")
+    assert schema.version(old) == 1
+    old.close()
+    with pytest.raises(PlumblineError, match=r"version 1.*plumbline db migrate"):
+        Database.open(path)
+    with Database.open(path, write=True) as db:
+        assert db.row("PRAGMA user_version") == (len(schema.migrations()),)
+        assert db.row("SELECT host FROM machine") == ("node1",)
+        assert db.rows("SELECT * FROM verdict") == []
+    assert check(path) == []
+
+
+def test_migration_that_fails_leaves_the_version_before(path: Path) -> None:
+    broken = schema.Migration(2, "broken", "CREATE TABLE half (x); SELECT * FROM nowhere;")
+    connection = apsw.Connection(str(path))
+    with pytest.raises(apsw.SQLError, match="nowhere"):
+        schema.migrate(connection, [*schema.migrations()[:1], broken])
+    assert schema.version(connection) == 1
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema")]
+    assert "machine" in tables and "half" not in tables
+    connection.close()
+    with Database.open(path, write=True):
+        pass
+    assert check(path) == []
+
+
+def test_damage_is_found(path: Path) -> None:
+    with Database.open(path, write=True) as db:
+        campaign = build.started(db)
+        for sequence in range(20):
+            launch = build.run(sequence=sequence)
+            runs.put(db, launch, build.records(launch, [build.Timed(bytes=b) for b in range(20)]))
+    other = apsw.Connection(str(path))
+    other.execute("DELETE FROM campaign WHERE id = :id", {"id": campaign.id})
+    other.execute("DELETE FROM migration WHERE number = 2")
+    other.close()
+    problems = check(path)
+    assert any("table suite" in p and "missing row of campaign" in p for p in problems)
+    assert any("migrations recorded are [1]" in p for p in problems)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2 // 4096 * 4096)
+        file.write(b"\xff" * 4096)
+    try:
+        assert len(check(path)) > len(problems)
+    except PlumblineError as error:
+        assert "restore a backup" in str(error)
+
+
+def test_backup_while_a_writer_writes(db: Database, path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    campaign = build.finished(db)
+    backup(path, target)
+    launch = build.run("later")
+    runs.put(db, launch, build.records(launch, [build.Timed()]))
+    assert check(target) == []
+    with Database.open(target) as copy:
+        assert campaigns.all_campaigns(copy) == [campaign]
+        assert len(runs.listing(copy, campaign.id)) == 3
+    backup(path, target)
+    with Database.open(target) as copy:
+        assert len(runs.listing(copy, campaign.id)) == 4
+    assert sorted(p.name for p in tmp_path.iterdir() if "backup" in p.name) == ["backup.db"]
+
+
+def test_backup_overwrites_nothing_foreign(db: Database, path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "notes.txt"
+    target.write_text("precious" * 100)
+    with pytest.raises(PlumblineError, match="not Plumbline's"):
+        backup(path, target)
+    assert target.read_text() == "precious" * 100
+    with pytest.raises(PlumblineError, match="is the database itself"):
+        backup(path, path)
+    with pytest.raises(PlumblineError, match="no/such/folder"):
+        backup(path, tmp_path / "no/such/folder/backup.db")
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that every user can enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def _as_another_user(code: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run code as a user who may read the folder and not write it (as root: as nobody)."""
+    drop = "import os\nif os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    prologue = (
+        "import sys; from pathlib import Path\n"
+        f"sys.path[:0] = {sys.path!r}\n"
+        "from plumbline_db import campaigns, schema\n"
+        "from plumbline_db.connection import Database\n"
+        "schema.migrations()\n"  # read while the checkout is readable
+        f"path = Path({str(path)!r})\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", prologue + drop + code], capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.fixture
+def unwritable(public_folder: Path) -> Iterator[Path]:
+    path = public_folder / "plumbline.db"
+    with Database.open(path, write=True) as db:
+        build.started(db)
+    public_folder.chmod(0o555)
+    for file in public_folder.iterdir():
+        file.chmod(0o444)
+    yield path
+    public_folder.chmod(0o755)
+
+
+def test_reading_without_write_permission(unwritable: Path) -> None:
+    done = _as_another_user("print(campaigns.get(Database.open(path), None).id)", unwritable)
+    assert done.stdout.strip() == build.CAMPAIGN.id, done.stderr
+
+
+def test_writing_without_permission_is_refused_with_a_remedy(unwritable: Path) -> None:
+    done = _as_another_user("Database.open(path, write=True)", unwritable)
+    assert "PlumblineError: cannot write" in done.stderr
+    assert "ask the owner" in done.stderr and "--db" in done.stderr
+
+
+def test_creating_without_permission_is_refused_with_a_remedy(unwritable: Path) -> None:
+    other = unwritable.parent / "sub" / "other.db"
+    done = _as_another_user("Database.open(path, write=True)", other)
+    assert "PlumblineError: cannot create the folder" in done.stderr
+
+
+def test_file_that_may_not_be_written(unwritable: Path) -> None:
+    unwritable.parent.chmod(0o777)
+    unwritable.with_name("plumbline.db.lock").chmod(0o666)
+    done = _as_another_user("Database.open(path, write=True)", unwritable)
+    assert "PlumblineError: " in done.stderr and "--db" in done.stderr

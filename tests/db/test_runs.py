@@ -1,0 +1,216 @@
+"""Launches: stored whole and once, read back as they were, summed up per launch."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from plumbline_db import measurements, runs
+from plumbline_db.connection import Database
+from plumbline_db.cost import Cost, cost
+from plumbline_db.records import CaseRecord, Check, ConfigRecord, ProbeRecord, Run, Samples
+from tests.db import build, strategies
+from tests.db.build import Timed
+
+CAMPAIGN = build.CAMPAIGN.id
+
+
+@pytest.fixture
+def started(db: Database) -> Database:
+    build.started(db)
+    return db
+
+
+def put(db: Database, run: Run, cases: list[Timed], **how: object) -> list[ProbeRecord]:
+    records = build.records(run, cases, **how)  # type: ignore[arg-type]
+    runs.put(db, run, records)
+    return records
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(records=strategies.launches())
+def test_records_come_back(started: Database, records: list[ProbeRecord]) -> None:
+    sequence = len(runs.listing(started, CAMPAIGN))
+    launch = build.run("any", sequence)
+    runs.put(started, launch, records)
+    assert runs.get(started, CAMPAIGN, "any", sequence) == launch
+    assert measurements.records(started, launch.id) == records
+    assert runs.header(started, launch.id) == records[0]
+
+
+def test_launch_without_records(started: Database) -> None:
+    launch = msgspec.structs.replace(build.run(), outcome="failed", reason="no such program")
+    runs.put(started, launch, [])
+    assert runs.get(started, CAMPAIGN, "before", 0) == launch
+    assert runs.header(started, launch.id) is None
+    assert runs.header(started, "unheard-of") is None
+    assert runs.get(started, CAMPAIGN, "before", 1) is None
+
+
+def test_putting_again_changes_nothing(started: Database) -> None:
+    launch = build.run()
+    records = put(started, launch, [Timed()])
+    later = msgspec.structs.replace(launch, seconds=99.0, stderr="again")
+    runs.put(started, later, records)
+    assert runs.listing(started, CAMPAIGN) == [launch]
+    assert len(runs.samples(started, launch.id, 0)) == 5
+
+
+def test_another_plan_under_the_same_key_is_a_bug(started: Database) -> None:
+    launch = build.run()
+    put(started, launch, [Timed()])
+    with pytest.raises(ValueError, match="stored with another plan"):
+        runs.put(started, msgspec.structs.replace(launch, plan="plumbline-plan 1\n"), [])
+    with pytest.raises(ValueError, match="belongs to another launch"):
+        runs.put(started, msgspec.structs.replace(launch, sequence=1), [])
+    with pytest.raises(ValueError, match="campaign nowhere is not stored"):
+        runs.put(started, msgspec.structs.replace(launch, campaign="nowhere"), [])
+
+
+def test_records_that_do_not_fit_store_nothing(started: Database) -> None:
+    launch = build.run()
+    records = build.records(launch, [Timed(config="c1")])
+    with pytest.raises(ValueError, match="config c1"):
+        runs.put(started, launch, records)
+    too_long = [*build.records(launch, [Timed()]), Samples(0, 9, [], [2**63])]
+    with pytest.raises(OverflowError):
+        runs.put(started, launch, too_long)
+    assert runs.listing(started, CAMPAIGN) == []
+    assert started.row("SELECT count(*) FROM measurement") == (0,)
+    assert started.row("SELECT count(*) FROM suite") == (0,)
+
+
+def test_listing_by_suite(started: Database) -> None:
+    names = [("before", 0), ("search-1", 0), ("before", 1), ("confirm-1", 0)]
+    launches = [build.run(*name) for name in names]
+    for launch in launches:
+        put(started, launch, [Timed()])
+    assert runs.listing(started, CAMPAIGN) == launches
+    assert runs.listing(started, CAMPAIGN, ["confirm-1", "before"]) == [
+        launches[0],
+        launches[2],
+        launches[3],
+    ]
+    assert runs.listing(started, CAMPAIGN, []) == []
+    assert runs.listing(started, "another") == []
+
+
+def test_checks_name_the_case_with_its_knobs(started: Database) -> None:
+    launch = build.run()
+    knobs = {"c1": {"coll_tuned_allreduce_algorithm": "5"}}
+    cases = [Timed(), Timed(config="c1", outcome="wrong")]
+    put(started, launch, cases, knobs=knobs)
+    (plain, ok), (tuned, wrong) = runs.checks(started, CAMPAIGN, "before", 0)
+    assert plain.knobs == {} and ok == Check(0, "ok", "")
+    assert tuned.knobs == knobs["c1"] and tuned.config == "c1"
+    assert wrong == Check(1, "wrong", "at byte 7")
+
+
+def test_samples_are_raw_and_complete(started: Database) -> None:
+    launch = build.run()
+    records = put(started, launch, [Timed(), Timed(bytes=4)])
+    stored = [s for case in (0, 1) for s in runs.samples(started, launch.id, case)]
+    written = [record for record in records if isinstance(record, Samples)]
+    assert sorted(stored, key=repr) == sorted(written, key=repr)
+    assert len(stored[0].warmup_ns) == 16 and len(stored[1].warmup_ns) == 1
+
+
+def test_medians_are_of_all_blocks_without_warm_up(started: Database) -> None:
+    launch = build.run()
+    records = put(started, launch, [Timed()])
+    times = [ns for record in records if isinstance(record, Samples) for ns in record.ns]
+    (found,) = runs.medians(started, CAMPAIGN, ["before"])
+    assert len(times) == 50
+    assert found.seconds == [pytest.approx(1e-9 * statistics.median(times), rel=1e-12)]
+    assert found.case.function == "MPI_Allreduce" and found.case.bytes == 16384
+
+
+def test_medians_pair_launches_by_number(started: Database) -> None:
+    """A launch in which a case was wrong is missing from that case alone."""
+    for suite, sequence in (("more", 0), ("before", 1), ("before", 0)):
+        outcome = "wrong" if (suite, sequence) == ("before", 1) else "ok"
+        put(started, build.run(suite, sequence), [Timed(), Timed(bytes=4, outcome=outcome)])
+    large, small = runs.medians(started, CAMPAIGN, ["before", "more", "before"])
+    assert len(set(large.runs)) == 3
+    assert small.runs == [large.runs[0], large.runs[2]]
+    (alone, _) = runs.medians(started, CAMPAIGN, ["more"])
+    assert alone.runs == large.runs[2:]
+    assert alone.seconds == large.seconds[2:]
+
+
+def test_medians_tell_cases_apart(started: Database) -> None:
+    """By config id too: the same function under two names is the A/A comparison."""
+    knobs = {"plain": {}, "c1": {"coll_tuned_allreduce_algorithm": "5"}}
+    cases = [Timed(), Timed(config="plain"), Timed(config="c1"), Timed(variant="library")]
+    put(started, build.run(), [*cases, Timed(bytes=8), Timed(function="MPI_Bcast")], knobs=knobs)
+    found = [median.case for median in runs.medians(started, CAMPAIGN, ["before"])]
+    assert len(found) == 6
+    assert {case.config: case.knobs for case in found} == {
+        "default": {},
+        "plain": {},
+        "c1": knobs["c1"],
+    }
+
+
+def test_medians_pool_a_case_that_a_plan_names_twice(started: Database) -> None:
+    put(started, build.run(), [Timed(median_ns=10_000), Timed(median_ns=20_000)], reps=9)
+    (found,) = runs.medians(started, CAMPAIGN, ["before"])
+    assert 10_300 < found.seconds[0] * 1e9 < 19_400
+
+
+def test_medians_leave_out_failed_launches(started: Database) -> None:
+    launch = msgspec.structs.replace(build.run(), outcome="failed", reason="time-out")
+    records = build.records(launch, [Timed()])[:-1]
+    runs.put(started, launch, records)
+    assert runs.medians(started, CAMPAIGN, ["before"]) == []
+    assert len(runs.samples(started, launch.id, 0)) == 5
+
+
+def test_configurations_are_stored_once(started: Database) -> None:
+    knobs = {"c1": {"a": "1", "b": "2"}, "c2": {"b": "2", "a": "1"}, "c3": {"a": "2"}}
+    for sequence in range(3):
+        put(started, build.run(sequence=sequence), [Timed(config="c1")], knobs=knobs)
+    stored = started.rows("SELECT knobs FROM configuration ORDER BY length(knobs)")
+    assert stored == [("{}",), ('{"a":"2"}',), ('{"a":"1","b":"2"}',)]
+
+
+def test_configuration_that_was_not_in_force_keeps_its_reason(started: Database) -> None:
+    launch = build.run()
+    head, *rest = build.records(launch, [Timed(config="c1", outcome="not_in_force")])
+    refused = ConfigRecord("c1", False, "no such variable", {})
+    runs.put(started, launch, [head, refused, *rest])
+    assert refused in measurements.records(started, launch.id)
+    assert runs.medians(started, CAMPAIGN, ["before"]) == []
+
+
+def test_medians_of_a_campaign_take_less_than_a_second(started: Database) -> None:
+    cases = [Timed(bytes=size) for size in range(500)]
+    for sequence in range(12):
+        put(started, build.run(sequence=sequence), cases)
+    begin = time.perf_counter()
+    found = runs.medians(started, CAMPAIGN, ["before"])
+    took = time.perf_counter() - begin
+    assert len(found) == 500 and all(len(median.runs) == 12 for median in found)
+    assert took < 1
+
+
+def test_cost(started: Database) -> None:
+    put(started, build.run(), [Timed(), Timed(variant="library"), Timed(bytes=4)])
+    put(started, build.run(sequence=1), [Timed(), Timed(bytes=8, outcome="wrong")])
+    failed = msgspec.structs.replace(build.run(sequence=2), outcome="failed", timed_seconds=0.0)
+    runs.put(started, failed, [])
+    assert cost(started, CAMPAIGN) == Cost(
+        launches=3, failed=1, cells=2, seconds=pytest.approx(2.7), timed_seconds=pytest.approx(0.8)
+    )
+    assert cost(started, "another") == Cost(0, 0, 0, 0.0, 0.0)
+
+
+def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:
+    """Every field of a case is a column, so nothing the probe says can be forgotten."""
+    columns = {row[1] for row in started.rows("PRAGMA table_info(measurement)")}
+    fields = {"case_id" if f == "case" else f for f in CaseRecord.__struct_fields__}
+    assert fields <= columns

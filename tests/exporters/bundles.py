@@ -1,0 +1,68 @@
+"""Bundles of winners for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.ompi_tuned import prefix
+from tests.db import build
+
+
+def library(version: str = "4.1.4", family: str = "openmpi") -> Library:
+    return msgspec.structs.replace(
+        build.LIBRARY, id=f"{family}-{version}", family=family, version=version
+    )
+
+
+def bundle(*winners: Winner, version: str = "4.1.4", directory: str = "/out") -> Bundle:
+    return Bundle(
+        campaign=build.CAMPAIGN,
+        machine=build.MACHINE,
+        library=library(version),
+        winners=list(winners),
+        created="2025-03-01T12:00:00Z",
+        directory=Path(directory),
+        preload_library=Path("/opt/plumbline/libplumbline.so"),
+    )
+
+
+def tuned(
+    function: str,
+    algorithm: str,
+    bytes_from: int = 0,
+    bytes_to: int = UNBOUNDED_BYTES,
+    nprocs: int = 4,
+    *,
+    restrictions: list[str] | None = None,
+    **parameters: int,
+) -> Winner:
+    """A winner by the algorithm of the library; parameters by suffix: segmentsize=1024."""
+    knobs = {prefix(function): algorithm}
+    knobs |= {f"{prefix(function)}_{name}": str(value) for name, value in parameters.items()}
+    return build.winner(
+        function=function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes_from=bytes_from,
+        bytes_to=bytes_to,
+        configuration=knobs,
+        restrictions=restrictions or [],
+    )
+
+
+def variant(
+    function: str, name: str, bytes_from: int, bytes_to: int, nprocs: int = 4, **knobs: str
+) -> Winner:
+    return build.winner(
+        function=function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes_from=bytes_from,
+        bytes_to=bytes_to,
+        variant=name,
+        configuration=knobs,
+    )

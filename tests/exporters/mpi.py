@@ -1,0 +1,78 @@
+"""Starts programs under the real mpirun of the installed Open MPI, for tests marked `mpi`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+_ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The caller's, without MCA parameters of its own."""
+    kept = {name: value for name, value in os.environ.items() if "_MCA_" not in name}
+    return kept | _ROOT | changes
+
+
+def version() -> str:
+    text = subprocess.run(
+        ["mpirun", "--version"], env=environment(), capture_output=True, text=True, check=True
+    ).stdout
+    match = re.search(r"Open MPI\) (\d+\.\d+\.\d+)", text)
+    assert match is not None, text
+    return match[1]
+
+
+def build(source: Path, program: Path, *flags: str) -> Path:
+    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", *flags)
+    subprocess.run(["mpicc", *flags, str(source), "-o", str(program)], check=True, timeout=120)
+    return program
+
+
+def shell(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A POSIX shell script in which `mpirun` may be called."""
+    return subprocess.run(
+        ["sh", "-c", script], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def answers(
+    program: Path, calls: list[tuple[str, int]], nprocs: int, env: dict[str, str]
+) -> dict[tuple[str, int], str]:
+    """What tests/exporters/canary.c says about each call."""
+    words = [f"{function}:{size}" for function, size in calls]
+    done = subprocess.run(
+        ["mpirun", "-n", str(nprocs), "--oversubscribe", str(program), *words],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        function, size, answer = line.split(" ", 2)
+        found[function, int(size)] = answer
+    assert list(found) == calls, done.stderr
+    return found
+
+
+def canary(rules: str) -> str:
+    """The rules file with every algorithm replaced by one that does not exist, so that each call
+    a rule serves is refused."""
+    lines = []
+    for line in rules.splitlines():
+        words = line.split()
+        if not line.startswith("#") and len(words) in (4, 5) and "#" not in words:
+            words[1] = "0" if words[1] == "0" else "99"
+            line = " ".join(words)
+        lines.append(line)
+    return "\n".join(lines) + "\n"

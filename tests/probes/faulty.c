@@ -1,0 +1,76 @@
+/* A preload library that breaks one call in the way PLUMBLINE_TEST_FAULT names, to see that the probe
+ * notices. The library's own functions (PMPI_) stay as they are. */
+#include <mpi.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int fault(const char *name)
+{
+    const char *wanted = getenv("PLUMBLINE_TEST_FAULT");
+    return wanted && strcmp(wanted, name) == 0;
+}
+
+static int is_last(MPI_Comm comm)
+{
+    int rank, size;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    return rank == size - 1;
+}
+
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm)
+{
+    int width, bytes;
+    PMPI_Type_size(type, &width);
+    bytes = count * width;
+    unsigned char *result = recvbuf;
+    if (fault("refused"))
+        return MPI_ERR_OP;
+    int rc = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
+    if (!is_last(comm) || bytes == 0)
+        return rc;
+    if (fault("wrong"))
+        result[bytes - 1] ^= 1;
+    if (fault("past_end"))
+        result[bytes] ^= 1;
+    if (fault("before_start"))
+        result[-1] ^= 1;
+    if (fault("send_buffer"))
+        ((unsigned char *)sendbuf)[0] ^= 1;
+    return rc;
+}
+
+/* Only the root's receive buffer is significant. */
+int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+               int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    if (fault("not_significant") && is_last(comm))
+        memset(recvbuf, 0, 1);
+    return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+/* What rank 0 finds in its receive buffer is undefined: this breaks nothing. */
+int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
+               MPI_Comm comm)
+{
+    int rank, width, rc = PMPI_Exscan(sendbuf, recvbuf, count, type, op, comm);
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Type_size(type, &width);
+    if (fault("undefined") && rank == 0)
+        memset(recvbuf, 0x33, (size_t)(count * width));
+    return rc;
+}
+
+/* One rank is slower than the others by 3 ms. */
+int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype type, MPI_Op op)
+{
+    const char *slow = getenv("PLUMBLINE_TEST_SLOW_RANK");
+    int rank;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (slow && atoi(slow) == rank)
+        nanosleep(&(struct timespec){0, 3000000}, NULL);
+    return PMPI_Reduce_local(inbuf, inoutbuf, count, type, op);
+}

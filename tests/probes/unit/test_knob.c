@@ -1,0 +1,38 @@
+/* Which knobs a communicator keeps, for which releases. */
+#include "check.h"
+
+#include "measure/knob.h"
+
+static char reason[256];
+
+static int refused(const char *library, const char *knob, int off)
+{
+    reason[0] = '\0';
+    return pl_knob_obstacle(library, knob, off != 0, reason, sizeof reason);
+}
+
+int main(void)
+{
+    static const char knob[] = "coll_tuned_allreduce_algorithm";
+
+    CHECK(!refused("Open MPI v4.1.4, package: …", knob, 0));
+    CHECK(refused("Open MPI v4.1.4, package: …", knob, 1));
+    CHECK(strstr(reason, "OMPI_MCA_coll_tuned_use_dynamic_rules=1") != NULL);
+    CHECK(refused("Open MPI v4.1.6, …", knob, 1));
+    CHECK(!refused("Open MPI v4.1.7, …", knob, 1));
+    CHECK(!refused("Open MPI v4.1.8, …", knob, 1));
+    CHECK(refused("Open MPI v4.0.7, …", knob, 1));
+    CHECK(refused("Open MPI v3.1.6, …", knob, 1));
+    CHECK(refused("Open MPI v5.0.5, …", knob, 1));
+    CHECK(!refused("Open MPI v5.0.6, …", knob, 1));
+    CHECK(!refused("Open MPI v5.1.0, …", knob, 1));
+    CHECK(!refused("Open MPI v6.0.0, …", knob, 1));
+    CHECK(refused("Open MPI of unknown version", knob, 1)); /* in doubt it is not in force */
+
+    CHECK(!refused("Open MPI v5.0.6", "coll_tuned_bcast_algorithm_segmentsize", 0));
+    CHECK(refused("Open MPI v5.0.6", "coll_tuned_bcast_algorithm_knomial_radix", 0));
+    CHECK(refused("Open MPI v5.0.6", "btl_vader_eager_limit", 0));
+    CHECK(strstr(reason, "OMPI_MCA_btl_vader_eager_limit") != NULL);
+    CHECK(refused("MPICH Version: 5.0.2", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", 0));
+    return check_done();
+}

@@ -1,0 +1,158 @@
+/* The parser of plans: what it accepts, what it refuses, and where it points to. */
+#include "check.h"
+
+#include "measure/types.h"
+#include "plan.h"
+
+#include <stdlib.h>
+
+static struct pl_plan plan;
+static struct pl_plan_error error;
+
+static bool parse_bytes(const char *text, size_t size, int nprocs)
+{
+    char *copy = malloc(size + 1);
+    pl_plan_free(&plan);
+    memcpy(copy, text, size);
+    return pl_plan_parse(&plan, copy, size, nprocs, &error);
+}
+
+static bool parse(const char *text)
+{
+    return parse_bytes(text, strlen(text), 4);
+}
+
+#define FIRST "plumbline-plan 1\n"
+#define CASE "case id=0 function=MPI_Bcast bytes=8\n"
+
+/* Refused at this line, at this token, with these words in the reason. */
+static int refused(const char *text, int line, const char *token, const char *why)
+{
+    bool good = !parse(text) && error.line == line && strcmp(error.token, token) == 0 &&
+                strstr(error.why, why) != NULL;
+    if (!good)
+        printf("# line %d token '%s': %s\n", error.line, error.token, error.why);
+    return good;
+}
+
+static void check_accepted(void)
+{
+    CHECK(parse(FIRST CASE));
+    CHECK(plan.seed == 1 && plan.blocks == 5 && plan.warmup == 16 && plan.rewarm == 1);
+    CHECK_TEXT(plan.sync->name, "barrier");
+    CHECK_TEXT(plan.clock->name, "monotonic_raw");
+    CHECK(plan.case_count == 1 && plan.config_count == 1);
+    const struct pl_case *c = &plan.cases[0];
+    CHECK(c->run == pl_call_mpi && c->variant == NULL && c->config == PL_CONFIG_DEFAULT);
+    CHECK(c->root == 0 && c->reps == 10 && c->bytes == 8 && c->line == 2);
+    CHECK_TEXT(pl_types[c->type].name, "MPI_BYTE");
+    CHECK_TEXT(pl_ops[c->op].name, "MPI_BOR");
+
+    CHECK(parse(
+        FIRST "# a comment\n\n"
+              "set run=r-1 seed=18446744073709551615 blocks=2 warmup=0 rewarm=3 sync=none "
+              "clock=wtime\n"
+              "config id=plain\n"
+              "\tconfig  id=c1 knob_a=5  knob_b=x=y\r\n"
+              "case id=7 function=MPI_Allreduce variant=library config=c1 bytes=16 type=MPI_DOUBLE "
+              "op=MPI_SUM reps=3\n"
+              "case id=3 function=MPI_Allreduce variant=allreduce_as_reduce_plus_bcast bytes=0\n"
+              "case id=4 function=MPI_Bcast bytes=3 type=MPI_DOUBLE root=3"));
+    CHECK_TEXT(plan.run, "r-1");
+    CHECK(plan.seed == UINT64_MAX && plan.blocks == 2 && plan.warmup == 0 && plan.rewarm == 3);
+    CHECK(plan.config_count == 3 && plan.configs[1].knob_count == 0);
+    CHECK(plan.configs[2].knob_count == 2);
+    CHECK_TEXT(plan.configs[2].knobs[1].name, "knob_b");
+    CHECK_TEXT(plan.configs[2].knobs[1].value, "x=y");
+    CHECK(plan.cases[0].run == pl_call_pmpi && plan.cases[0].config == 2);
+    CHECK(plan.cases[1].variant != NULL && plan.cases[1].run == plan.cases[1].variant->run);
+    CHECK(plan.cases[2].root == 3);
+
+    CHECK(parse(FIRST "config id=only-a-config\n")); /* to see whether it comes into force */
+    CHECK(parse("plumbline-plan 1 \t\r\n" CASE));
+}
+
+static void check_lines(void)
+{
+    CHECK(refused("", 1, "", "first line"));
+    CHECK(refused("plumbline-plan 2\n" CASE, 1, "plumbline-plan 2", "first line"));
+    CHECK(refused("plumbline-plan 10\n" CASE, 1, "plumbline-plan 10", "first line"));
+    CHECK(refused("# comment\n" FIRST CASE, 1, "# comment", "first line"));
+    CHECK(refused(FIRST, 0, "case", "there is none"));
+    CHECK(refused(FIRST "cases id=0\n", 2, "cases", "set, config, case"));
+    CHECK(refused(FIRST "set seed=1\nset seed=2\n" CASE, 3, "set", "twice"));
+    CHECK(refused(FIRST CASE CASE, 3, "id=0", "line 2 has the same id"));
+    CHECK(!parse_bytes(FIRST "set run=a\0b\n" CASE, sizeof FIRST "set run=a\0b\n" CASE - 1, 4));
+    CHECK(error.line == 2 && strstr(error.why, "NUL") != NULL);
+}
+
+static void check_keys(void)
+{
+    CHECK(refused(FIRST "set speed=1\n" CASE, 2, "speed=1", "no such key"));
+    CHECK(refused(FIRST "set seed=-1\n" CASE, 2, "seed=-1", "whole number"));
+    CHECK(
+        refused(FIRST "set seed=18446744073709551616\n", 2, "seed=18446744073709551616", "whole"));
+    CHECK(refused(FIRST "set seed=0x10\n" CASE, 2, "seed=0x10", "whole number"));
+    CHECK(refused(FIRST "set seed=\n" CASE, 2, "seed=", "key=value"));
+    CHECK(refused(FIRST "set =1\n" CASE, 2, "=1", "key=value"));
+    CHECK(refused(FIRST "set seed\n" CASE, 2, "seed", "key=value"));
+    CHECK(refused(FIRST "set seed=1 seed=1\n" CASE, 2, "seed=1", "twice"));
+    CHECK(refused(FIRST "set blocks=2147483648\n" CASE, 2, "blocks=2147483648", "whole number"));
+    CHECK(refused(FIRST "set sync=shout\n" CASE, 2, "sync=shout", "start scheme"));
+    CHECK(refused(FIRST "set clock=sundial\n" CASE, 2, "clock=sundial", "timer"));
+
+    CHECK(refused(FIRST "case function=MPI_Bcast bytes=8\n", 2, "case", "'id' is missing"));
+    CHECK(refused(FIRST "case id=0 bytes=8\n", 2, "case", "'function' is missing"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast\n", 2, "case", "'bytes' is missing"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcats bytes=8\n", 2, "function=MPI_Bcats",
+                  "no such function"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8k\n", 2, "bytes=8k", "whole number"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 type=INT\n", 2, "type=INT",
+                  "no such datatype"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 op=SUM\n", 2, "op=SUM",
+                  "no such operation"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=4\n", 2, "root=4", "4 ranks"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 reps=0\n", 2, "reps=0", "from 1"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 variant=x\n", 2, "variant=x",
+                  "no such variant"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 config=c\n", 2, "config=c",
+                  "config id=c"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 flavour=sweet\n", 2, "flavour=sweet",
+                  "it has: id function"));
+}
+
+static void check_whole_lines(void)
+{
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast variant=gather_as_reduce bytes=8\n", 2,
+                  "variant=gather_as_reduce", "computes MPI_Gather, not MPI_Bcast"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Reduce bytes=8 type=MPI_DOUBLE\n", 2,
+                  "type=MPI_DOUBLE", "add an op="));
+    CHECK(refused(FIRST "case id=0 function=MPI_Reduce bytes=8 op=MPI_SUM\n", 2, "op=MPI_SUM",
+                  "does not define MPI_SUM on MPI_BYTE"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Reduce bytes=8 type=MPI_CHAR op=MPI_MAX\n", 2,
+                  "op=MPI_MAX", "MPI_CHAR"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=2147483648\n", 2, "bytes=2147483648",
+                  "more than"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=9223372036854775807\n", 2,
+                  "bytes=9223372036854775807", "whole number"));
+
+    CHECK(refused(FIRST "config\n" CASE, 2, "config", "'id' is missing"));
+    CHECK(refused(FIRST "config knob=1 id=c\n" CASE, 2, "knob=1", "starts with id="));
+    CHECK(refused(FIRST "config id=default\n" CASE, 2, "id=default", "MPI_COMM_WORLD"));
+    CHECK(refused(FIRST "config id=c\nconfig id=c\n" CASE, 3, "id=c", "given before"));
+    CHECK(refused(FIRST "config id=c k=1 k=2\n" CASE, 2, "k=2", "twice"));
+
+    char longest[1000] = FIRST "set ";
+    memset(longest + strlen(longest), 'x', 900);
+    CHECK(!parse(longest) && strlen(error.token) == sizeof error.token - 1);
+}
+
+int main(void)
+{
+    check_accepted();
+    check_lines();
+    check_keys();
+    check_whole_lines();
+    pl_plan_free(&plan);
+    return check_done();
+}

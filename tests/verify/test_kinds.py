@@ -1,0 +1,130 @@
+"""Which cells there are, and what each of them compares."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.guidelines import Guidelines, load
+from plumbline.verify import kinds, monotony, pattern, split
+from plumbline.verify.index import Index, Obstacle
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Case, Medians
+
+SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
+
+
+def measured(function: str, sizes: list[int], variant: str = "default") -> list[Medians]:
+    cases = [Case(function, variant, {}, "default", n, "MPI_BYTE", "MPI_BOR", 0) for n in sizes]
+    return [Medians(case, [0, 1], [1e-6, 1e-6]) for case in cases]
+
+
+def test_monotony_compares_adjacent_sizes(guidelines: Guidelines) -> None:
+    index = Index(measured("MPI_Bcast", [64, 1, 8]))
+    found = monotony.cells(index, guidelines)
+    assert [(c.bytes, c.candidates[0].right.bytes) for c in found] == [(1, 8), (8, 64)]
+    assert {(c.guideline, c.function, c.tolerance) for c in found} == {("GL1", "MPI_Bcast", 0.0)}
+
+
+def test_every_measured_function_is_checked_with_or_without_a_pattern(
+    guidelines: Guidelines,
+) -> None:
+    assert "MPI_Alltoall" not in guidelines.lhs_functions()
+    index = Index(measured("MPI_Alltoall", [1, 2]) + measured("MPI_Barrier", [0]))
+    assert [c.function for c in monotony.cells(index, guidelines)] == ["MPI_Alltoall"]
+    assert [c.function for c in split.cells(index, guidelines)] == ["MPI_Alltoall"]
+    assert pattern.cells(index, guidelines) == []
+
+
+def test_split_tries_all_smaller_sizes_the_largest_first(guidelines: Guidelines) -> None:
+    index = Index(measured("MPI_Bcast", [0, 512, 1024, 1500, 2000]))
+    found = {c.bytes: c for c in split.cells(index, guidelines)}
+    assert sorted(found) == [1024, 1500, 2000]
+    factors = [(c.right.bytes, c.factor) for c in found[2000].candidates]
+    assert factors == [(1500, 2), (1024, 2), (512, 4)]
+    assert found[2000].tolerance == guidelines.split.tolerance
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_the_multiple_is_the_smallest_that_covers(part: int, size: int) -> None:
+    k = split.multiple(part, size)
+    assert k * part >= size > (k - 1) * part
+
+
+@given(st.sets(st.integers(1, 10**5), min_size=2, max_size=21))
+def test_weights_of_a_cell_spend_the_error_once(sizes: set[int]) -> None:
+    for cell in split.cells(Index(measured("MPI_Scan", list(sizes))), load()):
+        assert sum(1 / c.weight for c in cell.candidates) == pytest.approx(1)
+        ordered = sorted(cell.candidates, key=lambda c: c.factor)
+        assert [c.weight for c in ordered] == sorted(c.weight for c in ordered)
+
+
+def test_two_large_messages_cost_less_correction_than_plain_bonferroni() -> None:
+    cell = split.cells(Index(measured("MPI_Scan", SIZES)), load())[-1]
+    best = cell.candidates[0]
+    assert (best.right.bytes, best.factor) == (8192, 2)
+    assert best.weight < len(cell.candidates) / 3
+
+
+def test_pattern_compares_with_the_mockup_at_the_same_size(guidelines: Guidelines) -> None:
+    mockup = "allreduce_as_reduce_plus_bcast"
+    index = Index(measured("MPI_Allreduce", [8, 16]) + measured("MPI_Allreduce", [16, 32], mockup))
+    gl12 = [c for c in pattern.cells(index, guidelines) if c.guideline == "GL12"]
+    assert [c.bytes for c in gl12] == [8, 16, 32]
+    for cell in gl12:
+        (candidate,) = cell.candidates
+        assert (candidate.left.variant, candidate.right.variant) == ("default", mockup)
+        assert candidate.left.bytes == candidate.right.bytes == cell.bytes
+        assert cell.rhs == mockup
+
+
+def test_candidates_of_a_search_are_no_subject_of_guidelines() -> None:
+    knob = Case(
+        "MPI_Bcast",
+        "default",
+        {"coll_tuned_bcast_algorithm": "1"},
+        "c1",
+        8,
+        "MPI_BYTE",
+        "MPI_BOR",
+        0,
+    )
+    assert Index([Medians(knob, [0], [1e-6])]).functions() == []
+
+
+def test_an_obstacle_plans_a_size() -> None:
+    index = Index(
+        measured("MPI_Bcast", [1]), [Obstacle("MPI_Bcast", "default", 2, "error: no memory")]
+    )
+    assert index.sizes("MPI_Bcast") == [1, 2]
+
+
+def test_two_datatypes_in_one_table_are_refused() -> None:
+    doubles = Case("MPI_Bcast", "default", {}, "default", 8, "MPI_DOUBLE", "MPI_SUM", 0)
+    with pytest.raises(UsageError, match=r"MPI_Bcast .*MPI_BYTE.*MPI_DOUBLE"):
+        Index([*measured("MPI_Bcast", [8]), Medians(doubles, [0], [1e-6])])
+
+
+def test_one_launch_counts_once() -> None:
+    twice = measured("MPI_Bcast", [8]) * 2
+    with pytest.raises(ValueError, match="launch 0 is there twice"):
+        Index(twice)
+    with pytest.raises(ValueError, match="2 launches, 1 medians"):
+        Index([Medians(twice[0].case, [0, 1], [1e-6])])
+
+
+def test_later_launches_join_earlier_ones() -> None:
+    first, case = measured("MPI_Bcast", [8])[0], measured("MPI_Bcast", [8])[0].case
+    index = Index([first, Medians(case, [2, 3], [2e-6, 2e-6])])
+    assert [sorted(launches) for launches in index.seconds.values()] == [[0, 1, 2, 3]]
+
+
+def test_a_kind_registers_once() -> None:
+    assert [(k.name, k.letter) for k in kinds.all_kinds()] == [
+        ("monotony", "m"),
+        ("split", "s"),
+        ("pattern", "p"),
+    ]
+    with pytest.raises(ValueError, match=r"'monotony' .* is registered twice"):
+        kinds.kind("monotony", letter="x", row="function")(monotony.cells)

@@ -1,0 +1,271 @@
+"""Tables as they are printed, against golden files.
+
+`PLUMBLINE_UPDATE_GOLDEN=1 pytest tests/verify` writes the files anew; read the difference before
+committing it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console, RenderableType
+
+from plumbline.guidelines import Guidelines
+from plumbline.verify import grid
+from plumbline.verify.drawing import STYLES
+from plumbline.verify.summary import (
+    JSON_FIELDS,
+    KindCount,
+    as_json,
+    summary_counts,
+    summary_table,
+)
+from plumbline.verify.table import (
+    ASCII,
+    UNICODE,
+    before_after_table,
+    natural_width,
+    violation_table,
+)
+from plumbline_db.records import Verdict
+
+GOLDEN = Path(__file__).with_name("golden")
+MakeVerdict = Callable[..., Verdict]
+SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
+SIZES += [16384, 32768, 102400]
+
+
+def printed(renderable: RenderableType, width: int = 120, encoding: str = "utf-8") -> str:
+    """What a pipe gets: no colour, no terminal."""
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
+    Console(file=file, width=width, color_system=None).print(renderable)
+    file.flush()
+    return "\n".join(line.rstrip() for line in raw.getvalue().decode(encoding).split("\n"))
+
+
+def check_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("PLUMBLINE_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def before(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
+    """A full table of 9 functions, 15 patterns and 21 sizes with some marks in it."""
+    marks = {
+        ("GL1", "MPI_Allreduce", 64): "violated",
+        ("GL1", "MPI_Scatter", 2): "undecided",
+        ("GL2", "MPI_Gather", 102400): "violated",
+        **{("GL12", "MPI_Allreduce", n): "violated" for n in SIZES if n <= 2048},
+        ("GL12", "MPI_Allreduce", 4096): "undecided",
+        ("GL13", "MPI_Allreduce", 16384): "violated",
+        ("GL4", "MPI_Gather", 8): "violated",
+    }
+    cells = [
+        ("monotony", f, n, "GL1") for f in reversed(guidelines.lhs_functions()) for n in SIZES[:-1]
+    ]
+    cells += [("split", f, n, "GL2") for f in guidelines.lhs_functions() for n in SIZES[1:]]
+    cells += [("pattern", g.lhs, n, g.id) for g in guidelines.patterns for n in SIZES]
+    return [verdict(k, f, n, marks.get((i, f, n), "holds"), i) for k, f, n, i in cells]
+
+
+@pytest.fixture
+def after(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
+    """GL12 is removed but for 1 byte, undecided at 2; GL11 is new; GL4 at 8 B was not measured."""
+    marks = {
+        ("GL12", 1): "violated",
+        ("GL12", 2): "undecided",
+        ("GL12", 4096): "violated",
+        ("GL11", 1500): "violated",
+    }
+    return [
+        verdict("pattern", g.lhs, n, marks.get((g.id, n), "holds"), g.id, "after")
+        for g in guidelines.patterns
+        for n in SIZES
+        if (g.id, n) != ("GL4", 8)
+    ]
+
+
+def test_violation_table(before: list[Verdict], guidelines: Guidelines) -> None:
+    table = violation_table(
+        before, guidelines, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
+    )
+    assert natural_width(table) <= 120
+    check_golden("violations.txt", printed(table))
+
+
+def test_all_rows(before: list[Verdict], guidelines: Guidelines) -> None:
+    table = violation_table(before, guidelines, title="before", all_rows=True)
+    assert natural_width(table) <= 120
+    check_golden("all-rows.txt", printed(table))
+
+
+def test_before_and_after(
+    before: list[Verdict], after: list[Verdict], guidelines: Guidelines
+) -> None:
+    patterns = [v for v in before if v.kind == "pattern"]
+    table = before_after_table(patterns, after, guidelines, title="Open MPI 4.1.4, before to after")
+    check_golden("before-after.txt", printed(table))
+
+
+def test_a_narrow_console_folds_and_hides_nothing(
+    before: list[Verdict], guidelines: Guidelines
+) -> None:
+    table = violation_table(before, guidelines, title="before")
+    text = printed(table, width=80)
+    check_golden("folded.txt", text)
+    assert max(map(len, text.splitlines())) <= 80
+    signs = printed(table, width=200).count(UNICODE.violated)
+    assert text.count(UNICODE.violated) == signs > 15
+
+
+@pytest.mark.parametrize("width", [natural for natural in range(60, 125)])
+def test_every_size_is_there_at_every_width(
+    before: list[Verdict], guidelines: Guidelines, width: int
+) -> None:
+    text = printed(violation_table(before, guidelines, title="t"), width=width)
+    heads = " ".join(line for line in text.splitlines() if line.strip().startswith("bytes")).split()
+    assert [head for head in heads if head != "bytes"] == [grid.size_head(n) for n in SIZES]
+
+
+def test_ascii_terminals(before: list[Verdict], guidelines: Guidelines) -> None:
+    table = violation_table(before, guidelines, title="before", marks=ASCII, oversubscribed=True)
+    check_golden("ascii.txt", printed(table, encoding="ascii"))
+    summary = summary_table({"before": before}, guidelines, marks=ASCII)
+    assert "3/15" in printed(summary, encoding="ascii")
+
+
+def test_colour_only_repeats_what_the_signs_say(
+    before: list[Verdict], after: list[Verdict], guidelines: Guidelines
+) -> None:
+    for marks in (UNICODE, ASCII):
+        signs = [marks.of(state).plain for state in STYLES]  # type: ignore[arg-type]
+        assert len(set(signs)) == len(signs) == 6
+    file = io.StringIO()
+    table = before_after_table(before, after, guidelines, title="t")
+    Console(file=file, width=130, force_terminal=True, color_system="standard").print(table)
+    for code, sign in ((32, "○"), (31, "•"), (33, "▲")):
+        assert re.search(rf"{code}m *{sign}", file.getvalue())
+
+
+def test_nothing_wrong_and_nothing_measured(guidelines: Guidelines, verdict: MakeVerdict) -> None:
+    fine = [verdict("monotony", "MPI_Bcast", 1, "holds")]
+    text = printed(violation_table(fine, guidelines, title="after"))
+    assert "every guideline holds" in text
+    assert "nothing was verified" in printed(violation_table([], guidelines, title="after"))
+
+
+def test_states_of_two_tables(guidelines: Guidelines, verdict: MakeVerdict) -> None:
+    words = ("violated", "undecided", "holds", None)
+    expected = {
+        ("violated", "violated"): "violated",
+        ("violated", "undecided"): "undecided",
+        ("violated", "holds"): "removed",
+        ("violated", None): "undecided",
+        ("undecided", "violated"): "violated",
+        ("undecided", "undecided"): "undecided",
+        ("undecided", "holds"): "holds",
+        ("undecided", None): "undecided",
+        ("holds", "violated"): "new",
+        ("holds", "undecided"): "undecided",
+        ("holds", "holds"): "holds",
+        ("holds", None): "undecided",
+        (None, "violated"): "violated",
+        (None, "undecided"): "undecided",
+        (None, "holds"): "holds",
+    }
+    for was in words:
+        for now in words:
+            if (was, now) == (None, None):
+                continue
+            old = [verdict("monotony", "MPI_Bcast", 1, was)] if was else []
+            new = [verdict("monotony", "MPI_Bcast", 1, now, stage="after")] if now else []
+            found = grid.of_before_and_after(old, new, guidelines)
+            assert found.rows[0].states == [expected[was, now]], (was, now)
+
+
+def test_rows_follow_the_guidelines_and_unknown_ones_come_last(
+    guidelines: Guidelines, verdict: MakeVerdict
+) -> None:
+    functions = ["MPI_Scan", "MPI_Alltoall", "MPI_Barrier", "MPI_Gather"]
+    verdicts = [verdict("monotony", f, 8, "violated") for f in functions]
+    verdicts += [verdict("pattern", "MPI_Scan", 8, "violated", name) for name in ("GL99", "GL3")]
+    labels = [row.label for row in grid.of_table(verdicts, guidelines).rows]
+    assert labels == ["Gather", "Scan", "Alltoall", "Barrier", "Gather ⪯ Allgather", "GL99"]
+
+
+def test_one_table_shows_one_stage_and_one_number_of_ranks(
+    guidelines: Guidelines, verdict: MakeVerdict
+) -> None:
+    cell = verdict("monotony", "MPI_Bcast", 1, "holds")
+    with pytest.raises(ValueError, match="two verdicts for"):
+        violation_table([cell, cell], guidelines, title="t")
+    other = msgspec.structs.replace(cell, nprocs=8, bytes=2)
+    with pytest.raises(ValueError, match="one number of ranks"):
+        violation_table([cell, other], guidelines, title="t")
+
+
+@pytest.mark.parametrize(
+    ("size", "head"),
+    [
+        (0, "0"),
+        (1000, "1000"),
+        (1024, "1k"),
+        (1500, "1500"),
+        (2048, "2k"),
+        (10000, "10000"),
+        (102400, "100k"),
+        (1048576, "1M"),
+        (1572864, "1536k"),
+    ],
+)
+def test_size_heads(size: int, head: str) -> None:
+    assert grid.size_head(size) == head
+
+
+def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidelines) -> None:
+    counts = summary_counts(before)
+    assert counts == {
+        "monotony": KindCount(violated=1, undecided=1, tested=9),
+        "split": KindCount(violated=1, undecided=0, tested=9),
+        "pattern": KindCount(violated=3, undecided=0, tested=15),
+    }
+    assert summary_counts(after)["split"] == KindCount(0, 0, 0)
+    table = summary_table({"before": before, "after": after}, guidelines)
+    check_golden("summary.txt", printed(table, width=60))
+
+
+def test_json_has_the_fields_of_the_contract(before: list[Verdict]) -> None:
+    found = as_json([v for v in before if v.verdict == "violated"])
+    assert len(found) == 1 + 1 + 14 + 1 + 1
+    assert tuple(found[0]) == JSON_FIELDS
+    contract = ["guideline", "kind", "function", "nprocs", "ppn", "bytes", "ratio", "ratio_low"]
+    contract += ["ratio_high", "p", "p_adjusted", "launches"]
+    assert set(contract) <= set(JSON_FIELDS)
+    assert found[0] == {
+        "guideline": "GL1",
+        "kind": "monotony",
+        "function": "MPI_Allreduce",
+        "rhs": "MPI_Allreduce",
+        "nprocs": 4,
+        "ppn": 4,
+        "bytes": 64,
+        "other_bytes": 64,
+        "factor": 1,
+        "verdict": "violated",
+        "ratio": 1.84,
+        "ratio_low": 1.7,
+        "ratio_high": 1.9,
+        "p": 1e-5,
+        "p_adjusted": 4e-4,
+        "launches": 12,
+        "reason": "",
+    }

@@ -1,0 +1,318 @@
+"""The loop, once: measure, verify, search, export, confirm; again while new violations appear.
+
+A campaign is a deterministic function of its settings and of its launches, and every launch is
+stored before the next one starts. So there is no other state to save: an interrupted campaign is
+run from the start, takes the launches it finds, and goes on where they end.
+
+It ends: every turn either searches cells that no turn has searched before, or drops winners that
+never come back."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from plumbline import proof, tables
+from plumbline.confirm import confirm
+from plumbline.guidelines import Guidelines
+from plumbline.launch import launchers
+from plumbline.machine import processing_units
+from plumbline.measure import Laboratory, Series, Starter
+from plumbline.plan import Plan
+from plumbline.search import outcome
+from plumbline.search.candidates import Menu
+from plumbline.search.race import Effort, Race, Target
+from plumbline.search.select import winners as select
+from plumbline.settings import Settings
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, events, exports, machines, runs, searches, verdicts
+from plumbline_db import winners as winner_table
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, Event, Verdict, Winner
+from plumbline_exporters import env
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.registry import exporters, write
+
+
+def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+    """The campaign of these settings on this machine and library: the stored one, or a new one."""
+    library = bench.installation.library
+    text = msgspec.json.encode(settings).decode()
+    facts = "\n".join([bench.machine.id, library.fingerprint, text])
+    key = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    started = now()
+    if new:
+        key = hashlib.sha256(f"{key}{started}".encode()).hexdigest()[:16]
+    stored = campaigns.by_key(db, key)
+    if stored is not None:
+        return stored
+    machines.put_machine(db, bench.machine)
+    machines.put_library(db, library)
+    campaign = Campaign(
+        id=f"{library.id}-{settings.nprocs}x{key[:6]}",
+        key=key,
+        machine=bench.machine.id,
+        library_fingerprint=library.fingerprint,
+        nprocs=settings.nprocs,
+        nodes=1,
+        ppn=settings.nprocs,
+        oversubscribed=settings.nprocs > processing_units(),
+        settings=text,
+        state="running",
+        started=started,
+        finished="",
+    )
+    campaigns.put(db, campaign)
+    return campaign
+
+
+def starter(bench: Workbench, settings: Settings) -> Starter:
+    return Starter(
+        family=bench.family,
+        installation=bench.installation,
+        launcher=launchers()["local"],
+        probe=bench.probe,
+        nprocs=settings.nprocs,
+        oversubscribed=settings.nprocs > processing_units(),
+        timeout_seconds=settings.launch_timeout_seconds,
+    )
+
+
+class Loop:
+    """One campaign under way. `folder` is where the exported files go."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        bench: Workbench,
+        campaign: Campaign,
+        settings: Settings,
+        folder: Path,
+    ) -> None:
+        self._lab = lab
+        self._db = lab.db
+        self._bench = bench
+        self._campaign = campaign
+        self._settings = settings
+        self._folder = folder
+        self._guidelines = _chosen(bench, settings)
+        self._sizes = tables.sizes_of(self._guidelines, settings)
+        self._plan = tables.plan(settings, [])
+        self._menu = Menu(
+            bench.space,
+            bench.installation.library,
+            bench.knobs,
+            bench.catalogue.variants_of(),
+            settings.nprocs,
+            unsafe=settings.unsafe,
+        )
+
+    def run(self) -> Campaign:
+        """To the end. Everything a report needs is in the database afterwards."""
+        current = self._before()
+        winners: list[Winner] = []
+        searched: set[Target] = set()
+        turn = rounds = 0
+        changed = False
+        while True:
+            violated = [one for one in _targets(current, "violated") if one not in searched]
+            if violated and rounds < self._settings.rounds and self._within_budget():
+                rounds += 1
+                # Cells that may be violated race along: they cost little beside the others, and a
+                # winner must be faster than the default beyond doubt anyway.
+                suspects = _targets(current, "undecided", above=1 + self._settings.tolerance)
+                targets = sorted({*violated, *suspects} - searched)
+                found = self._search(rounds, targets, current)
+                searched |= set(targets) | {
+                    Target(one.function, size)
+                    for one in targets
+                    if self._menu.one_for_all_sizes(one.function)
+                    for size in self._sizes[one.function]
+                }
+                changed = changed or bool(found)
+                winners += found
+            if not winners:
+                current = verdicts.get(self._db, self._campaign.id, "before")
+            if not winners or not changed:
+                break
+            turn += 1
+            winners, current, changed = self._confirm(turn, winners)
+        return self._end(winners, current)
+
+    def _before(self) -> list[Verdict]:
+        settings, lab = self._settings, self._lab
+        lab.progress.step("measuring the library as it is")
+        plan = tables.plan(settings, tables.cases(self._guidelines, settings))
+        Series(lab, "before", plan, {}).advance(settings.launches)
+        found = tables.judge(lab, "before", self._guidelines, settings, ["before"])
+        found = tables.second_look(lab, "before", self._guidelines, settings, "before", {}, found)
+        verdicts.put(self._db, self._campaign.id, "before", found)
+        return found
+
+    def _search(
+        self, number: int, targets: Sequence[Target], current: Sequence[Verdict]
+    ) -> list[Winner]:
+        """Races every target; where one choice must hold for all sizes, all sizes race."""
+        opened_by: dict[Target, list[str]] = {target: [] for target in targets}
+        for verdict in current:
+            target = _target(verdict)
+            if verdict.verdict == "violated" and target in opened_by:
+                opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
+        entered = dict.fromkeys(targets)
+        for target in targets:
+            if self._menu.one_for_all_sizes(target.function):
+                entered |= dict.fromkeys(
+                    Target(target.function, size) for size in self._sizes[target.function]
+                )
+        suite = f"search-{number}"
+        self._lab.progress.step(f"searching {len(targets)} cells, round {number}")
+        environment = self._bench.space.hot.environment
+        race = Race(self._lab, self._menu, self._plan, environment, Effort(), suite)
+        trials = race.run(list(entered), refine=self._within_budget())
+        found = select(
+            self._menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=self._settings.nprocs,
+            ppn=self._settings.nprocs,
+            tolerance=self._settings.tolerance,
+        )
+        for target in entered:
+            found_here = outcome.record(
+                number,
+                target,
+                opened_by.get(target, []),
+                trials[target],
+                found,
+                race.suites,
+                self._settings.nprocs,
+            )
+            searches.put(self._db, self._campaign.id, found_here)
+        return found
+
+    def _confirm(
+        self, turn: int, winners: Sequence[Winner]
+    ) -> tuple[list[Winner], list[Verdict], bool]:
+        """Exports, proves and measures; returns what is kept, the table, and whether anything was
+        dropped (then what is exported is not yet what was measured)."""
+        lab, suite = self._lab, f"confirm-{turn}"
+        self.export(winners)
+        environment = proof.environment_of(
+            self._folder.absolute() / env.FILE_NAME, lab.starter.clean_environment()
+        )
+        lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
+        evidence = proof.prove(
+            partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
+        )
+        if evidence.problems:
+            raise PlumblineError(
+                "the exported files are not in force: " + "; ".join(evidence.problems)
+            )
+        for statement in evidence.statements:
+            self._event("in force", f"{suite}: {statement}")
+        done = confirm(
+            lab,
+            suite,
+            f"round-{turn}",
+            self._guidelines,
+            self._settings,
+            environment,
+            winners,
+            more=self._within_budget(),
+        )
+        for winner, reason in done.dropped:
+            what = outcome.label(winner.variant, winner.configuration)
+            sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
+            self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+        verdicts.put(self._db, self._campaign.id, f"round-{turn}", done.verdicts)
+        return done.winners, done.verdicts, bool(done.dropped)
+
+    def _try(
+        self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | str:
+        """One launch for a proof, kept like any other."""
+        full = f"{suite}-{name}"
+        named = msgspec.structs.replace(plan, name=full)
+        run = self._lab.launch(full, 0, named, environment).run
+        if run.outcome == "failed":
+            return run.reason
+        checks = runs.checks(self._db, self._campaign.id, full, 0)
+        return {(case.function, case.bytes): check.outcome for case, check in checks}
+
+    def export(self, winners: Sequence[Winner]) -> None:
+        """All formats, in place; a file that an earlier export wrote and this one does not goes."""
+        bundle = Bundle(
+            campaign=self._campaign,
+            machine=self._bench.machine,
+            library=self._bench.installation.library,
+            winners=list(winners),
+            created=now(),
+            directory=self._folder.absolute(),
+            preload_library=self._bench.preload,
+            unsafe=self._settings.unsafe,
+        )
+        written = write(bundle, list(exporters()))
+        for one in written:
+            exports.put(self._db, self._campaign.id, one)
+        current = {one.path for one in written}
+        for old in exports.get(self._db, self._campaign.id):
+            if old.path not in current and Path(old.path).parent == bundle.directory:
+                Path(old.path).unlink(missing_ok=True)
+
+    def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
+        if not winners:
+            self.export([])
+        after = [msgspec.structs.replace(one, stage="after") for one in current]
+        verdicts.put(self._db, self._campaign.id, "after", after)
+        winner_table.put(self._db, self._campaign.id, winners)
+        finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
+        campaigns.put(self._db, finished)
+        return finished
+
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._settings.budget_seconds
+
+    def _event(self, kind: str, text: str) -> None:
+        """Kept once, also when the campaign is replayed."""
+        known = {(one.kind, one.text) for one in events.get(self._db, self._campaign.id)}
+        if (kind, text) not in known:
+            events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
+    """The guidelines that the settings name; all when they name none."""
+    if not settings.guidelines:
+        return bench.guidelines
+    known = {one.id for one in bench.guidelines.entries()}
+    unknown = sorted(set(settings.guidelines) - known)
+    if unknown:
+        raise UsageError(
+            f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
+    patterns = [one for one in bench.guidelines.patterns if one.id in settings.guidelines]
+    if not patterns:
+        raise UsageError(
+            "guidelines: name at least one pattern guideline; its left side is measured"
+        )
+    return msgspec.structs.replace(bench.guidelines, patterns=patterns)
+
+
+def _targets(verdicts: Iterable[Verdict], word: str, *, above: float = 0.0) -> list[Target]:
+    """The cells whose left side has this verdict and a ratio above the bound, each once."""
+    chosen = (one for one in verdicts if one.verdict == word and (one.ratio or 0.0) > above)
+    return sorted({_target(one) for one in chosen})
+
+
+def _target(verdict: Verdict) -> Target:
+    return Target(verdict.function, verdict.bytes)

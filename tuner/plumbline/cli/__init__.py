@@ -1,0 +1,72 @@
+"""The command line: one file per command. Only this package prints.
+
+A command's module is imported when the command runs, and its help stands here, so that
+`plumbline --help` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from plumbline import __version__
+from plumbline_db.errors import PlumblineError
+
+# name -> what it does; the module has the same name, with the function `command`.
+COMMANDS = {
+    "doctor": "What works here, what does not, and what to do about it.",
+    "campaign": "Measure, verify, search, confirm, export: the whole loop.",
+    "verify": "Measure the library as it is and print its violation table.",
+    "measure": "Measure one function side by side in several variants.",
+    "results": "Violation tables, winners and costs of a campaign.",
+    "export": "Write the winners as files that users source.",
+    "run": "Start an application with the winners in force.",
+    "serve": "Answer /metrics and a start page from the database.",
+    "db": "Check, back up or migrate the database.",
+}
+
+
+class Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"plumbline.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="plumbline")
+def plumbline() -> None:
+    """Keeps an MPI installation true to its performance guidelines.
+
+    \b
+    Example:
+      plumbline doctor
+      plumbline campaign
+      plumbline results
+    """
+
+
+def main() -> None:
+    """Entry point. Exit codes: 0 fine, 1 failed, 2 usage, 3 violations found, 75 try later."""
+    try:
+        status = plumbline.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except click.Abort:
+        click.echo("interrupted; what was measured is kept, the same command continues", err=True)
+        status = 130
+    except PlumblineError as error:
+        click.echo(f"plumbline: {error}", err=True)
+        status = error.exit_code
+    sys.exit(status if isinstance(status, int) else 0)

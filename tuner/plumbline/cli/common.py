@@ -1,0 +1,124 @@
+"""Options and outputs that commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from plumbline_db.records import Run
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+VIOLATIONS_FOUND = 3
+
+
+def db_option(function: Function) -> Function:
+    return click.option(
+        "--db",
+        "db_path",
+        type=click.Path(path_type=Path),
+        default=None,
+        help="Database file (default: PLUMBLINE_DB, or a place of its own).",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def campaign_option(function: Function) -> Function:
+    return click.option(
+        "--campaign", default=None, help="Id of a campaign (default: the one started last)."
+    )(function)
+
+
+def mpi_option(function: Function) -> Function:
+    return click.option(
+        "--mpi",
+        "mpi_prefix",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=None,
+        help="Prefix of the MPI installation (default: the mpirun on PATH).",
+    )(function)
+
+
+def database(path: Path | None) -> Path:
+    from plumbline.paths import default_database
+
+    return path if path is not None else default_database()
+
+
+def print_json(value: object) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that never cuts a table: into a pipe it is as wide as what it prints."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False, highlight=False)
+
+
+def show(*renderables: RenderableType) -> None:
+    """Prints on stdout; where that is no terminal, each table as wide as it needs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from plumbline.verify.table import natural_width
+
+    for renderable in renderables:
+        width = None
+        if not sys.stdout.isatty() and isinstance(renderable, Table):
+            width = max(100, natural_width(renderable))
+        Console(width=width, soft_wrap=not isinstance(renderable, Table), highlight=False).print(
+            renderable
+        )
+
+
+class Bar:
+    """A progress bar over a budget of seconds spent in launches; on stderr. Where stderr is no
+    terminal, one line a step."""
+
+    def __init__(self, budget_seconds: float) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._live = sys.stderr.isatty()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[launches]} launches, {task.fields[last]}"),
+            console=console(stderr=True),
+            transient=True,
+            disable=not self._live,
+        )
+        self._task = self._progress.add_task(
+            "starting", total=budget_seconds, launches=0, last="none yet"
+        )
+        self._launches = 0
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._progress.stop()
+
+    def launched(self, suite: str, run: Run) -> None:
+        self._launches += 1
+        state = suite if run.outcome == "finished" else f"{suite} failed: {run.reason}"
+        self._progress.update(self._task, advance=run.seconds, launches=self._launches, last=state)
+
+    def step(self, text: str) -> None:
+        self._progress.update(self._task, description=text)
+        if not self._live:
+            click.echo(f"plumbline: {text}", err=True)

@@ -1,0 +1,59 @@
+"""plumbline db"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import common
+
+
+@click.group("db", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Check, back up or migrate the database.
+
+    \b
+    Example:
+      plumbline db check && plumbline db backup /safe/plumbline.db
+    """
+
+
+@command.command("check")
+@common.db_option
+@common.json_option
+def check(db_path: Path | None, as_json: bool) -> int:
+    """Say whether the file is whole. Exit code 1 if it is not."""
+    from plumbline_db import connection
+
+    path = common.database(db_path)
+    problems = connection.check(path)
+    if as_json:
+        common.print_json({"path": str(path), "problems": problems})
+    else:
+        for problem in problems:
+            click.echo(problem)
+        click.echo(f"{path}: {'not whole' if problems else 'whole'}")
+    return 1 if problems else 0
+
+
+@command.command("backup")
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@common.db_option
+def backup(target: Path, db_path: Path | None) -> None:
+    """Copy the database to TARGET while it is in use."""
+    from plumbline_db import connection
+
+    connection.backup(common.database(db_path), target)
+    click.echo(str(target))
+
+
+@command.command("migrate")
+@common.db_option
+def migrate(db_path: Path | None) -> None:
+    """Bring the file to this version's schema (opening it to write does that too)."""
+    from plumbline_db.connection import Database
+
+    path = common.database(db_path)
+    Database.open(path, write=True).close()
+    click.echo(f"{path}: migrated")

@@ -1,0 +1,75 @@
+"""plumbline export"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import common
+
+
+@click.command("export", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("formats", nargs=-1)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("."),
+    help="Folder of the files (default: this one).",
+)
+@click.option("--list", "listing", is_flag=True, help="List the formats.")
+@click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
+@common.campaign_option
+@common.db_option
+@common.json_option
+def command(
+    formats: tuple[str, ...],
+    output: Path,
+    listing: bool,
+    unsafe: bool,
+    campaign: str | None,
+    db_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the winners of a campaign as files that users source.
+
+    Files that the named FORMATS refer to are written too.
+
+    \b
+    Example:
+      plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
+    """
+    import msgspec
+
+    from plumbline import campaign as loop
+    from plumbline import paths
+    from plumbline_db import campaigns, machines
+    from plumbline_db.connection import Database
+    from plumbline_exporters.bundle import load_bundle
+    from plumbline_exporters.registry import exporters, write
+
+    if listing:
+        for one in exporters().values():
+            click.echo(f"{one.name:12} {one.summary}")
+        return
+    if not formats:
+        raise click.UsageError(f"name a format: {', '.join(exporters())}")
+    with Database.open(common.database(db_path)) as db:
+        found = campaigns.get(db, campaign)
+        library = machines.library(db, found.library_fingerprint)
+        bundle = load_bundle(
+            db,
+            found.id,
+            output.absolute(),
+            created=loop.now(),
+            preload_library=paths.layout().preload(library.id),
+            unsafe=unsafe,
+        )
+    written = write(bundle, formats)
+    if as_json:
+        common.print_json([msgspec.to_builtins(one) for one in written])
+        return
+    for file in written:
+        click.echo(file.path)
+    if not written:
+        click.echo("plumbline: no winner has anything to say in this format", err=True)

@@ -1,0 +1,156 @@
+"""plumbline measure"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.side_by_side import Line
+
+
+@click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("function")
+@click.option("--sizes", default="16384", show_default=True, help="Bytes, with commas between.")
+@click.option(
+    "--variants", default="", help="Variants beside the default, with commas between; or 'all'."
+)
+@click.option(
+    "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
+)
+@click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
+@click.option("--launches", type=click.IntRange(1), default=8, show_default=True)
+@click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
+@click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
+@click.option("--root", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the raw records (NDJSON, one file a launch).",
+)
+@common.mpi_option
+@common.json_option
+def command(
+    function: str,
+    sizes: str,
+    variants: str,
+    settings: tuple[str, ...],
+    nprocs: int,
+    launches: int,
+    type_: str,
+    op: str,
+    root: int,
+    seed: int,
+    records: Path | None,
+    mpi_prefix: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure one function side by side in several variants.
+
+    All cases run in the same launches, in random order; the ratio to the default is paired by
+    launch. Nothing is stored in the database.
+
+    \b
+    Example:
+      plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
+        --knob coll_tuned_allreduce_algorithm=ring
+    """
+    import msgspec
+
+    from plumbline import campaign, side_by_side
+    from plumbline import settings as settings_file
+    from plumbline.plan import Data, Plan, PlanCase
+    from plumbline.workbench import workbench
+    from plumbline_db.errors import UsageError
+
+    try:
+        wanted = [int(word) for word in sizes.split(",")]
+    except ValueError:
+        raise click.UsageError("--sizes takes whole numbers with commas between") from None
+    bench = workbench(mpi_prefix)
+    known = bench.catalogue.variants_of()
+    if function not in {one.name for one in bench.catalogue.functions}:
+        names = ", ".join(one.name for one in bench.catalogue.functions)
+        raise UsageError(f"the probe knows no function {function}; it knows {names}")
+    if variants == "all":
+        chosen = known.get(function, [])
+    else:
+        chosen = [word for word in variants.split(",") if word]
+    unknown = set(chosen) - set(known.get(function, [])) - {"library"}
+    if unknown:
+        raise UsageError(
+            f"{function} has no variant {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(known.get(function, [])) or 'none'}"
+        )
+    knobs = [_knob(word) for word in settings]
+    all_settings = settings_file.load(
+        None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
+    )
+    cases = [
+        case
+        for size in wanted
+        for case in (
+            PlanCase(function, size),
+            *(PlanCase(function, size, knobs=(knob,)) for knob in knobs),
+            *(PlanCase(function, size, variant) for variant in chosen),
+        )
+    ]
+    plan = Plan("", seed, tuple(dict.fromkeys(cases)), Data(type_, op, root))
+    environment = bench.space.hot.environment if knobs else {}
+    lines, raw = side_by_side.run(
+        campaign.starter(bench, all_settings), plan, launches, environment
+    )
+    if records is not None:
+        records.mkdir(parents=True, exist_ok=True)
+        for number, one in enumerate(raw):
+            target = records / f"measure-{number:03d}.ndjson"
+            target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+    if as_json:
+        common.print_json([msgspec.to_builtins(line) for line in lines])
+    else:
+        common.show(_table(lines))
+
+
+def _knob(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not (name and equals and value):
+        raise click.UsageError(f"--knob takes NAME=VALUE, not {word!r}")
+    return name, value
+
+
+def _table(lines: list[Line]) -> Table:
+    import statistics
+
+    from rich.table import Table
+
+    from plumbline.search.outcome import label
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("bytes", "configuration", "median µs", "launches µs", "over default", "p"):
+        table.add_column(name, justify="left" if name == "configuration" else "right")
+    for line in lines:
+        name = label(line.variant, line.knobs)
+        if not line.seconds:
+            table.add_row(str(line.bytes), name, line.outcome)
+            continue
+        low, high = min(line.seconds), max(line.seconds)
+        found = line.ratio
+        ratio = "" if found is None else f"{found.ratio:.3f}"
+        if found is not None and found.low is not None and found.high is not None:
+            ratio += f" [{found.low:.3f}, {found.high:.3f}]"
+        table.add_row(
+            str(line.bytes),
+            name,
+            f"{1e6 * statistics.median(line.seconds):.2f}",
+            f"{1e6 * low:.2f}–{1e6 * high:.2f}",
+            ratio,
+            "" if found is None else f"{found.p:.2g}",
+        )
+    return table

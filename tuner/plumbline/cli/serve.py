@@ -1,0 +1,29 @@
+"""plumbline serve"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import common
+
+
+@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=9464, show_default=True, type=click.IntRange(1, 65535))
+@common.db_option
+def command(host: str, port: int, db_path: Path | None) -> None:
+    """Answer /metrics and a start page from the database.
+
+    \b
+    Example:
+      plumbline serve & curl http://127.0.0.1:9464/metrics
+    """
+    from plumbline_db.connection import Database
+    from plumbline_exporters import web
+
+    path = common.database(db_path)
+    Database.open(path).close()  # a missing or foreign file is said before anything listens
+    click.echo(f"plumbline: http://{host}:{port}/ serves {path}", err=True)
+    web.serve(path, host=host, port=port)

@@ -1,0 +1,115 @@
+"""A report as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plumbline.guidelines import Guidelines
+from plumbline.report import Report, timed_share
+from plumbline.search.outcome import label
+from plumbline.verify.summary import summary_table
+from plumbline.verify.table import before_after_table, violation_table
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+
+
+def heading(report: Report) -> Text:
+    campaign, machine = report.campaign, report.machine
+    crowded = " (oversubscribed)" if campaign.oversubscribed else ""
+    return Text(
+        f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
+        f"{machine.processing_units} processing units; {campaign.nprocs} ranks{crowded}\n"
+        f"campaign {campaign.id}, {campaign.state}"
+    )
+
+
+def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
+    """Everything, in reading order: before, what became of it, how, at what cost."""
+    crowded = report.campaign.oversubscribed
+    yield heading(report)
+    yield Text()
+    yield violation_table(
+        report.before, guidelines, title="Before", all_rows=all_rows, oversubscribed=crowded
+    )
+    if report.after is None:
+        yield Text("\nThe campaign is not finished; run the same command again to continue it.")
+        return
+    if report.campaign.state == "finished" and report.winners:
+        yield Text()
+        yield before_after_table(
+            report.before,
+            report.after,
+            guidelines,
+            title="After, cold, with the exported files in force",
+            all_rows=all_rows,
+            oversubscribed=crowded,
+        )
+    stages = {"before": report.before, "after": report.after}
+    yield Text()
+    yield summary_table(stages if report.winners else {"before": report.before}, guidelines)
+    if report.winners:
+        yield Text()
+        yield winners(report)
+    remaining = report.remaining()
+    if remaining and report.searches:
+        yield Text()
+        yield _remaining(report)
+    yield Text()
+    yield facts(report)
+
+
+def winners(report: Report) -> Table:
+    table = _plain("Winners")
+    for name in ("function", "bytes", "configuration", "speed-up, cold", "removes"):
+        table.add_column(name, overflow="fold")
+    for winner in report.winners:
+        table.add_row(
+            winner.function,
+            _range(winner),
+            label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
+            f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
+            ", ".join(winner.removes) or "-",
+        )
+    return table
+
+
+def facts(report: Report) -> Text:
+    """The plain facts of the run."""
+    spent = report.cost
+    lines = [
+        f"{spent.launches} launches ({spent.failed} failed), {spent.cells} cells, "
+        f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
+        "regions"
+    ]
+    if report.winners:
+        lines.append("exported:")
+        lines += [f"  {one.path}" for one in report.exports]
+    return Text("\n".join(lines))
+
+
+def _remaining(report: Report) -> Table:
+    table = _plain("Violations that remain")
+    for name in ("guideline", "function", "bytes", "ratio", "why"):
+        table.add_column(name, overflow="fold")
+    for verdict, search in report.remaining():
+        table.add_row(
+            verdict.guideline,
+            verdict.function,
+            str(verdict.bytes),
+            f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",
+            search.reason if search else "not searched: the budget had ended",
+        )
+    return table
+
+
+def _range(winner: Winner) -> str:
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
+    return f"{winner.bytes_from}-{winner.bytes_to}"
+
+
+def _plain(title: str) -> Table:
+    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)

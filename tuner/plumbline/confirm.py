@@ -1,0 +1,160 @@
+"""Confirmation: the whole table again, cold, with the exported files in force, in launches that
+alternate with launches of the library as it is. What comes out slower loses its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline import tables
+from plumbline.guidelines import Guidelines
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import PlanCase
+from plumbline.search.candidates import DEFAULT
+from plumbline.search.outcome import holds
+from plumbline.search.race import Target, index
+from plumbline.settings import Settings
+from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline_db import runs
+from plumbline_db.records import Verdict, Winner
+
+
+class Confirmation(msgspec.Struct, frozen=True):
+    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the table."""
+
+    winners: list[Winner]
+    dropped: list[tuple[Winner, str]]
+    verdicts: list[Verdict]
+
+
+def confirm(
+    lab: Laboratory,
+    suite: str,
+    stage: str,
+    guidelines: Guidelines,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    *,
+    more: bool,
+) -> Confirmation:
+    """`environment` puts the exported files in force. `more` allows the second look."""
+    all_cases = tables.cases(guidelines, settings)
+    left = [case for case in all_cases if case.variant == "default"]
+    tuned = Series(lab, suite, tables.plan(settings, all_cases), environment)
+    plain = Series(lab, f"{suite}-default", tables.plan(settings, left), {})
+    for _ in range(settings.launches):
+        tuned.advance()
+        plain.advance()
+    verdicts = tables.judge(lab, stage, guidelines, settings, [suite])
+    if more:
+        verdicts = tables.second_look(
+            lab, stage, guidelines, settings, suite, environment, verdicts
+        )
+    ratios = _cold_ratios(lab, suite, left)
+    kept, dropped = judge_winners(winners, ratios, verdicts, settings)
+    return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+
+
+def judge_winners(
+    winners: Sequence[Winner],
+    ratios: Mapping[Target, Sequence[float]],
+    verdicts: Sequence[Verdict],
+    settings: Settings,
+) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+    """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
+    significantly faster over them or has removed what it was chosen for.
+
+    `ratios`: per pair of launches, log(tuned / default) of each cell. All cells of the table are
+    tested for "slower", corrected for their number (Benjamini-Hochberg)."""
+    cells = [target for target, logs in ratios.items() if logs]
+    slower = _slower(cells, ratios, settings)
+    violated = {f"{one.guideline}@{one.bytes}" for one in verdicts if one.verdict == "violated"}
+    kept: list[Winner] = []
+    dropped: list[tuple[Winner, str]] = []
+    for winner in winners:
+        inside = [one for one in cells if holds(winner, one)]
+        hurt = [one for one in inside if one in slower]
+        if hurt:
+            worst = max(hurt, key=lambda one: slower[one].ratio)
+            dropped.append(
+                (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
+            )
+            continue
+        speed = _over(inside, ratios)
+        if speed is None:
+            dropped.append((winner, "no pair of launches has its cells"))
+            continue
+        gone = [name for name in winner.removes if name not in violated]
+        if (speed.high is None or speed.high >= 1) and not gone:
+            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
+            continue
+        kept.append(
+            msgspec.structs.replace(
+                winner,
+                speedup=1 / speed.ratio,
+                speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
+                speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
+                removes=gone,
+            )
+        )
+    elsewhere = [one for one in slower if not any(holds(winner, one) for winner in winners)]
+    if elsewhere:
+        # A knob reaches into functions that the library builds on the tuned one; a variant of ours
+        # does not. So the knobs are to blame, and those at the same sizes first.
+        sizes = {one.bytes for one in elsewhere}
+        blamed = [
+            winner
+            for winner in kept
+            if winner.variant == "default"
+            and any(winner.bytes_from <= size <= winner.bytes_to for size in sizes)
+        ]
+        names = ", ".join(f"{one.function} at {one.bytes} B" for one in sorted(elsewhere))
+        kept = [winner for winner in kept if winner not in blamed]
+        dropped += [(winner, f"others became slower: {names}") for winner in blamed]
+    return kept, dropped
+
+
+def _slower(
+    cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]], settings: Settings
+) -> dict[Target, Comparison]:
+    found = [paired_ratio(ratios[cell]) for cell in cells]
+    adjusted = benjamini_hochberg([one.p for one in found])
+    return {
+        cell: comparison
+        for cell, comparison, p in zip(cells, found, adjusted, strict=True)
+        if p < settings.alpha and comparison.ratio > 1 + settings.tolerance
+    }
+
+
+def _cold_ratios(
+    lab: Laboratory, suite: str, left: Sequence[PlanCase]
+) -> dict[Target, list[float]]:
+    tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
+    plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
+    found: dict[Target, list[float]] = {}
+    for case in left:
+        target = Target(case.function, case.bytes)
+        pairs = zip(
+            tuned.get((target, DEFAULT), {}).values(),
+            plain.get((target, DEFAULT), {}).values(),
+            strict=False,
+        )
+        found[target] = [math.log(ours / theirs) for ours, theirs in pairs]
+    return found
+
+
+def _over(cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
+    """Ratio over all cells of a winner: per pair of launches, the mean of the cells' log ratios."""
+    if not cells:
+        return None
+    pairs = min(len(ratios[cell]) for cell in cells)
+    return paired_ratio(
+        [sum(ratios[cell][pair] for cell in cells) / len(cells) for pair in range(pairs)]
+    )
+
+
+def _text(comparison: Comparison) -> str:
+    return f"{comparison.ratio:.2f} [{comparison.low or 0:.2f}, {comparison.high or 0:.2f}]"

@@ -1,0 +1,100 @@
+"""The files of a finished campaign, put in force for an application and proven to be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from plumbline import proof, tables
+from plumbline.campaign import starter
+from plumbline.measure import Starter
+from plumbline.plan import Plan
+from plumbline.settings import Settings
+from plumbline.workbench import Workbench, workbench
+from plumbline_db import campaigns, exports, machines, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, Check, Winner
+from plumbline_exporters import env
+
+
+class Files(msgspec.Struct, frozen=True):
+    campaign: Campaign
+    settings: Settings
+    winners: list[Winner]
+    script: Path
+    bench: Workbench
+
+
+def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> Files:
+    """The exported files of a campaign. Raises PlumblineError when the campaign is not finished,
+    was made for another library, or its files are not what was confirmed."""
+    with Database.open(database) as db:
+        campaign = campaigns.get(db, campaign_id)
+        library = machines.library(db, campaign.library_fingerprint)
+        written = exports.get(db, campaign.id)
+        chosen = winners.get(db, campaign.id)
+    if campaign.state != "finished":
+        raise PlumblineError(
+            f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
+        )
+    bench = workbench(mpi_prefix)
+    here = bench.installation.library
+    if here.fingerprint != library.fingerprint:
+        raise PlumblineError(
+            f"campaign {campaign.id} was made for {library.id} ({library.fingerprint}), this is "
+            f"{here.id} ({here.fingerprint}): run a campaign for it"
+        )
+    for one in written:
+        if not Path(one.path).is_file() or _sha256(Path(one.path)) != one.sha256:
+            raise PlumblineError(
+                f"{one.path} is not the file that was confirmed; write it again with "
+                f"`plumbline export {one.format} --output {Path(one.path).parent}`"
+            )
+    script = next((Path(one.path) for one in written if one.format == "env"), None)
+    if script is None or script.name != env.FILE_NAME:
+        raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
+    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    return Files(campaign, settings, chosen, script, bench)
+
+
+def environment(found: Files) -> dict[str, str]:
+    """The user's own environment with the files in force."""
+    own = dict(os.environ) | found.bench.family.environment()
+    return own | proof.environment_of(found.script, own)
+
+
+def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
+    """How it is known that the files are in force. Raises PlumblineError when they are not."""
+    ranks = starter(found.bench, found.settings)
+    clean = ranks.clean_environment()
+    extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
+    sizes = tables.sizes_of(found.bench.guidelines, found.settings)
+
+    def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+        return _try(ranks, name, plan, changed)
+
+    evidence = proof.prove(try_out, tables.plan(found.settings, []), extra, found.winners, sizes)
+    if evidence.problems:
+        raise PlumblineError("not in force: " + "; ".join(evidence.problems))
+    return evidence.statements
+
+
+def _try(ranks: Starter, name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+    named = msgspec.structs.replace(plan, name=f"proof-{name}")
+    run, records = ranks.start("run", f"proof-{name}", 0, named.text(), dict(changed))
+    if run.outcome == "failed":
+        return run.reason
+    return {
+        (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
+        for one in records
+        if isinstance(one, Check)
+    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,18 @@
+"""Ranks on this machine, through the library's own mpirun."""
+
+from __future__ import annotations
+
+from plumbline.libraries import Installation
+
+from . import Job, launcher
+
+
+@launcher("local")
+class Local:
+    name = "local"
+
+    def command(self, installation: Installation, job: Job) -> list[str]:
+        words = [str(installation.mpirun), "-np", str(job.nprocs)]
+        if job.oversubscribed:
+            words.append("--oversubscribe")
+        return [*words, *job.program]

@@ -1,0 +1,92 @@
+"""MPI families: one file each, registered by decorator.
+
+A family finds its installations, tells what one reports about itself, and knows what its launcher
+needs in the environment. It starts nothing but the library's own tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library
+
+
+class Installation(msgspec.Struct, frozen=True):
+    """One installed MPI. `mpicc` is None where only the run-time part is installed."""
+
+    library: Library
+    mpirun: Path
+    mpicc: Path | None
+
+
+class Knob(msgspec.Struct, frozen=True):
+    """A parameter as the library itself reports it; `choices` maps enumerator names to ids."""
+
+    name: str
+    value: str
+    type: str
+    writable: bool
+    choices: dict[str, int]
+
+
+class Family(Protocol):
+    """What a family of MPI libraries has to offer."""
+
+    name: str
+
+    def find(self, prefix: Path | None) -> list[Installation]:
+        """Installations under `prefix`, or on PATH."""
+        ...
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        """Every parameter the library reports."""
+        ...
+
+    def environment(self) -> dict[str, str]:
+        """Variables its launcher needs on this machine."""
+        ...
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        """Names of variables that would change what is measured."""
+        ...
+
+    def complaint(self, stderr: str) -> str | None:
+        """The first line by which the library says that it did not take a setting."""
+        ...
+
+
+_FAMILIES: dict[str, Family] = {}
+
+
+def family(name: str) -> Callable[[type], type]:
+    def register(implementation: type) -> type:
+        if name in _FAMILIES:
+            raise ValueError(f"library family {name} is registered twice")
+        _FAMILIES[name] = implementation()
+        return implementation
+
+    return register
+
+
+def families() -> dict[str, Family]:
+    from . import openmpi  # noqa: F401 - registers itself
+
+    return _FAMILIES
+
+
+def find(prefix: Path | None = None) -> tuple[Family, Installation]:
+    """The first installation found. Raises PlumblineError, with the remedy, when there is none."""
+    for one in families().values():
+        installations = one.find(prefix)
+        if installations:
+            return one, installations[0]
+    where = f"under {prefix}" if prefix else "on PATH"
+    raise PlumblineError(
+        f"no supported MPI library found {where} (looked for: {', '.join(families())}); "
+        "install one (Debian: openmpi-bin libopenmpi-dev), put its mpirun on PATH, or name it with "
+        "--mpi PREFIX"
+    )

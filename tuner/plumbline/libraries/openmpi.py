@@ -1,0 +1,114 @@
+"""Open MPI: found by its own mpirun and ompi_info, described by `ompi_info --parsable`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+
+from plumbline import process
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library
+
+from . import Installation, Knob, family
+
+_COMPLAINTS = (
+    "An invalid value was supplied for an enum variable",
+    "is an unrecognized parameter",
+    "The following MCA parameter has been",
+    "was unable to open the rules file",
+)
+
+
+@family("openmpi")
+class OpenMpi:
+    name = "openmpi"
+
+    def find(self, prefix: Path | None) -> list[Installation]:
+        search = str(prefix / "bin") if prefix else None
+        mpirun = shutil.which("mpirun.openmpi", path=search) or shutil.which("mpirun", path=search)
+        info = shutil.which("ompi_info", path=search)
+        if mpirun is None or info is None:
+            return []
+        text = _ompi_info(Path(info), "--parsable")
+        version = _field(text, "ompi:version:full")
+        mpicc = shutil.which("mpicc.openmpi", path=search) or shutil.which("mpicc", path=search)
+        # What tells builds apart: configuration and component versions, not times and users.
+        identity = [
+            line
+            for line in text.splitlines()
+            if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
+        ]
+        library = Library(
+            id=f"openmpi-{version}",
+            family="openmpi",
+            version=version,
+            version_string=f"Open MPI v{version}",
+            prefix=_field(text, "path:prefix"),
+            fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+        )
+        return [
+            Installation(library=library, mpirun=Path(mpirun), mpicc=Path(mpicc) if mpicc else None)
+        ]
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        info = installation.mpirun.parent / "ompi_info"
+        text = _ompi_info(info, "--parsable", "--all", "--level", "9")
+        fields: dict[str, dict[str, str]] = {}
+        choices: dict[str, dict[str, int]] = {}
+        for line in text.splitlines():
+            words = line.split(":", 6)
+            if len(words) < 7 or words[0] != "mca" or words[3] != "param":
+                continue
+            name, field, value = words[4], words[5], words[6]
+            if field == "enumerator":
+                _, number, label = value.split(":", 2)
+                choices.setdefault(name, {})[label] = int(number)
+            else:
+                fields.setdefault(name, {})[field] = value
+        return {
+            name: Knob(
+                name=name,
+                value=found.get("value", ""),
+                type=found.get("type", ""),
+                writable=found.get("status") == "writeable",
+                choices=choices.get(name, {}),
+            )
+            for name, found in fields.items()
+        }
+
+    def environment(self) -> dict[str, str]:
+        if os.geteuid() != 0:
+            return {}
+        names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+        return {name + suffix: "1" for name in names for suffix in ("", "_CONFIRM")}
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        pattern = re.compile(r"OMPI_MCA_(coll_|mca_base_env_list$|mca_base_param_files$)")
+        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        return sorted(name for name in environment if pattern.match(name) or name in ours)
+
+    def complaint(self, stderr: str) -> str | None:
+        for line in stderr.splitlines():
+            if any(part in line for part in _COMPLAINTS):
+                return line.strip()
+        return None
+
+
+def _ompi_info(info: Path, *options: str) -> str:
+    done = process.run([info, *options], timeout_seconds=60)
+    if done.status != 0:
+        raise PlumblineError(
+            f"{info} failed with status {done.status}: {done.stderr.strip()[-300:]}; "
+            "check the Open MPI installation"
+        )
+    return done.stdout
+
+
+def _field(text: str, key: str) -> str:
+    for line in text.splitlines():
+        if line.startswith(key + ":"):
+            return line[len(key) + 1 :]
+    raise PlumblineError(f"ompi_info reports no {key}; is this Open MPI?")

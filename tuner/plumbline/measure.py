@@ -1,0 +1,269 @@
+"""Launches: from a plan to records in the database, each launch once.
+
+A launch is known by (campaign, suite, sequence). One that is in the database is never started
+again: a campaign that was interrupted replays its decisions from what is stored, and goes on
+where the records end. A launch that fails is an outcome, kept with its reason, never an exception;
+only a library that cannot start the probe at all is."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from plumbline import process
+from plumbline.launch import Job, Launcher
+from plumbline.libraries import Family, Installation
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import events, ndjson, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import (
+    Begin,
+    Check,
+    Event,
+    Footer,
+    Order,
+    ProbeRecord,
+    Run,
+    Samples,
+)
+
+
+class Progress(Protocol):
+    """Told of each launch; shows it to people."""
+
+    def launched(self, suite: str, run: Run) -> None: ...
+
+    def step(self, text: str) -> None: ...
+
+
+class Silent:
+    def launched(self, suite: str, run: Run) -> None:
+        del suite, run
+
+    def step(self, text: str) -> None:
+        del text
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A launch and, when it failed, the case that was under way (an index into its plan)."""
+
+    run: Run
+    culprit: int | None
+
+
+class Starter:
+    """Starts the probe under one library and launcher; keeps nothing."""
+
+    def __init__(
+        self,
+        *,
+        family: Family,
+        installation: Installation,
+        launcher: Launcher,
+        probe: Path,
+        nprocs: int,
+        oversubscribed: bool,
+        timeout_seconds: float,
+    ) -> None:
+        self.family = family
+        self.nprocs = nprocs
+        self._installation = installation
+        self._launcher = launcher
+        self._probe = probe
+        self._oversubscribed = oversubscribed
+        self._timeout_seconds = timeout_seconds
+
+    def clean_environment(self) -> dict[str, str]:
+        """This process's environment without what would change the measurement."""
+        environment = dict(os.environ)
+        for name in self.family.settings_in(environment):
+            del environment[name]
+        return environment | self.family.environment()
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        """One launch of the plan `text`; `extra` is its environment beyond the clean one."""
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+            plan_file, record_file = Path(folder, "plan"), Path(folder, "records.ndjson")
+            plan_file.write_text(text)
+            program = [str(self._probe), "--plan", str(plan_file), "--out", str(record_file)]
+            argv = self._launcher.command(
+                self._installation, Job(program, self.nprocs, self._oversubscribed)
+            )
+            done = process.run(
+                argv,
+                timeout_seconds=self._timeout_seconds,
+                environment=self.clean_environment() | extra,
+            )
+            whole = record_file.is_file()
+            part = record_file.with_name(record_file.name + ".part")
+            records = (
+                ndjson.decode(record_file)
+                if whole
+                else ndjson.decode(part, partial=True)
+                if part.is_file()
+                else []
+            )
+        reason = self._reason(done, whole, records)
+        footer = next((one for one in records if isinstance(one, Footer)), None)
+        run = Run(
+            id=f"{campaign}/{suite}-{sequence:03d}",
+            campaign=campaign,
+            suite=suite,
+            sequence=sequence,
+            outcome="failed" if reason else "finished",
+            reason=reason,
+            argv=argv,
+            environment=extra,
+            plan=text,
+            stderr=done.stderr,
+            started=started,
+            seconds=done.seconds,
+            timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
+        )
+        return run, records
+
+    def _reason(self, done: process.Finished, whole: bool, records: Sequence[ProbeRecord]) -> str:
+        """Why a launch counts as failed; empty when it does not."""
+        complaint = self.family.complaint(done.stderr)
+        if done.timed_out:
+            how = f"no end after {self._timeout_seconds:g} s"
+        elif done.status != 0:
+            how = f"exit status {done.status}"
+        elif not whole:
+            how = "no records"
+        elif complaint:
+            return f"the library did not take a setting: {complaint}"
+        else:
+            return ""
+        case = under_way(records)
+        return how if case is None else f"{how}, with case {case} under way"
+
+
+class Laboratory:
+    """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
+    time of the launches this process has asked for, stored or started: a decision that rests on it
+    comes out the same when a campaign is replayed."""
+
+    def __init__(
+        self, db: Database, campaign: str, starter: Starter, progress: Progress | None = None
+    ) -> None:
+        self.db = db
+        self.campaign = campaign
+        self.starter = starter
+        self.progress = progress or Silent()
+        self.spent_seconds = 0.0
+
+    def launch(
+        self, suite: str, sequence: int, plan: Plan, environment: Mapping[str, str]
+    ) -> Outcome:
+        """The launch (suite, sequence): from the database when it is there, else from the machine.
+
+        `environment` is what this launch has beyond the clean environment (hot switches, exported
+        files in force). Raises PlumblineError when the stored launch had another plan."""
+        text = plan.text()
+        stored = runs.get(self.db, self.campaign, suite, sequence)
+        if stored is not None:
+            if stored.plan != text:
+                raise PlumblineError(
+                    f"launch {suite} {sequence} of campaign {self.campaign} was made with another "
+                    "plan (another version of Plumbline?); start afresh with --new"
+                )
+            self.spent_seconds += stored.seconds
+            return Outcome(run=stored, culprit=_culprit(stored))
+        run, records = self.starter.start(self.campaign, suite, sequence, text, dict(environment))
+        runs.put(self.db, run, records)
+        if run.outcome == "failed":
+            events.put(
+                self.db,
+                self.campaign,
+                Event(time=run.started, kind="launch failed", text=f"{run.id}: {run.reason}"),
+            )
+        self.spent_seconds += run.seconds
+        self.progress.launched(suite, run)
+        return Outcome(run=run, culprit=_culprit(run))
+
+
+class Series:
+    """Launches of one plan under one name, each with a seed of its own. A case under which a launch
+    fails is left out of the following ones."""
+
+    def __init__(
+        self, lab: Laboratory, suite: str, plan: Plan, environment: Mapping[str, str]
+    ) -> None:
+        self.dropped: set[PlanCase] = set()
+        self._lab = lab
+        self._suite = suite
+        self._plan = plan
+        self._environment = environment
+        self._sequence = 0
+        self._blameless = 0
+
+    def advance(self, launches: int = 1) -> None:
+        """Goes on until `launches` more launches have finished. Raises PlumblineError when launches
+        fail and no case is to blame."""
+        for _ in range(launches):
+            while not self._one():
+                pass
+
+    def _one(self) -> bool:
+        cases = tuple(case for case in self._plan.cases if case not in self.dropped)
+        plan = msgspec.structs.replace(
+            self._plan,
+            name=f"{self._suite}-{self._sequence:03d}",
+            seed=self._plan.seed + self._sequence,
+            cases=cases,
+        )
+        outcome = self._lab.launch(self._suite, self._sequence, plan, self._environment)
+        self._sequence += 1
+        if outcome.run.outcome == "finished":
+            return True
+        if outcome.culprit is not None:
+            self.dropped.add(cases[outcome.culprit])
+            return False
+        self._blameless += 1
+        if self._blameless >= 3:
+            raise PlumblineError(
+                f"three launches of {self._suite} failed and no case is to blame; the last one: "
+                f"{outcome.run.reason}\n{outcome.run.stderr[-1500:].strip()}\n"
+                "try it by hand: " + " ".join(outcome.run.argv)
+            )
+        return False
+
+
+def under_way(records: Sequence[ProbeRecord]) -> int | None:
+    """The case a launch was busy with when its records end: the one whose check had begun, or the
+    first in a block's order without samples. None before the first and after the last."""
+    begun: int | None = None
+    order: Order | None = None
+    done: set[tuple[int, int]] = set()
+    for record in records:
+        if isinstance(record, Begin):
+            begun = record.case
+        elif isinstance(record, Check):
+            begun = None
+        elif isinstance(record, Order):
+            order = record
+        elif isinstance(record, Samples):
+            done.add((record.case, record.block))
+    if begun is not None or order is None:
+        return begun
+    return next((case for case in order.cases if (case, order.block) not in done), None)
+
+
+_UNDER_WAY = re.compile(r"with case (\d+) under way\Z")
+
+
+def _culprit(run: Run) -> int | None:
+    found = _UNDER_WAY.search(run.reason)
+    return int(found[1]) if found and run.outcome == "failed" else None

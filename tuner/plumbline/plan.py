@@ -1,0 +1,127 @@
+"""Plans: what the probe is to measure in one launch, as text (docs/plan-and-records.md).
+
+Pure: cells and candidates in, text out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+
+MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
+    {
+        "MPI_Gather",
+        "MPI_Scatter",
+        "MPI_Allgather",
+        "MPI_Alltoall",
+        "MPI_Reduce_scatter_block",
+    }
+)
+TYPE_BYTES = {
+    "MPI_BYTE": 1,
+    "MPI_CHAR": 1,
+    "MPI_INT": 4,
+    "MPI_FLOAT": 4,
+    "MPI_INT64_T": 8,
+    "MPI_DOUBLE": 8,
+}
+_VALUE = re.compile(r"[^\s#=]+\Z")
+
+
+class Data(msgspec.Struct, frozen=True):
+    """What is sent: MPI names of datatype and reduction operator, and the root."""
+
+    type: str = "MPI_BYTE"
+    op: str = "MPI_BOR"
+    root: int = 0
+
+
+class PlanCase(msgspec.Struct, frozen=True):
+    """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
+    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force."""
+
+    function: str
+    bytes: int
+    variant: str = "default"
+    knobs: tuple[tuple[str, str], ...] = ()
+    plain_duplicate: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All cases of one launch, in the order of their ids."""
+
+    name: str
+    seed: int
+    cases: tuple[PlanCase, ...]
+    data: Data = Data()
+    blocks: int = 5
+    reps: int = 10
+    warmup: int = 16
+    rewarm: int = 1
+    sync: str = "barrier"
+
+    def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
+        """Config ids by knobs, in order of first use; None is the plain duplicate."""
+        ids: dict[tuple[tuple[str, str], ...] | None, str] = {(): "default"}
+        for case in self.cases:
+            if case.plain_duplicate:
+                ids.setdefault(None, "plain")
+            elif case.knobs not in ids:
+                ids[case.knobs] = f"c{len(ids)}"
+        return ids
+
+    def text(self) -> str:
+        configs = self.configs()
+        lines = [
+            "plumbline-plan 1",
+            f"set run={_value(self.name)} seed={self.seed} blocks={self.blocks} "
+            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}",
+        ]
+        for knobs, name in configs.items():
+            if name == "plain":
+                lines.append("config id=plain")
+            elif name != "default":
+                words = " ".join(f"{_value(k)}={_value(v)}" for k, v in knobs or ())
+                lines.append(f"config id={name} {words}")
+        for number, case in enumerate(self.cases):
+            config = configs[None if case.plain_duplicate else case.knobs]
+            lines.append(
+                f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
+                f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
+                f"op={_value(self.data.op)} root={self.data.root} reps={self.reps}"
+            )
+        return "\n".join(lines) + "\n"
+
+    def hash(self) -> str:
+        return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+
+
+def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Knob values in a canonical order, so that equal configurations share a communicator."""
+    return tuple(sorted(values.items()))
+
+
+def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:
+    """The sizes that are distinct cells of `function`: where blocks are equal, sizes that round up
+    to the same block are one cell (the smallest that is not padded, if there is one); no size is
+    below one element, and Barrier has the size 0 alone."""
+    if function == "MPI_Barrier":
+        return [0]
+    element = TYPE_BYTES[data.type]
+    unit = element * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+    chosen: dict[int, int] = {}
+    for size in sorted(set(sizes)):
+        blocks = -(-size // unit)
+        if blocks and (blocks not in chosen or size == blocks * unit):
+            chosen[blocks] = size
+    return [size for size in chosen.values() if size >= unit]
+
+
+def _value(text: str) -> str:
+    if not _VALUE.match(text):
+        raise UsageError(f"{text!r} cannot stand in a plan: no white space, '#' or '='")
+    return text

@@ -1,0 +1,114 @@
+"""The one place that starts processes: a list of arguments, no shell, stdin closed, a session of
+its own, a time limit that leaves nobody behind, output kept up to a cap."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.errors import PlumblineError
+
+OUTPUT_CAP_BYTES = 256 * 1024
+GRACE_SECONDS = 3.0
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says
+    that the limit ended it. `stdout` and `stderr` hold the last OUTPUT_CAP_BYTES of each."""
+
+    argv: list[str]
+    status: int
+    timed_out: bool
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    timeout_seconds: float,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Finished:
+    """Runs `argv` to its end. Raises PlumblineError when the program cannot be started."""
+    words = [str(word) for word in argv]
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=None if environment is None else dict(environment),
+                cwd=folder,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot start {words[0]}: {error.strerror}; check that it is installed and on PATH"
+            ) from error
+        timed_out = False
+        try:
+            process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        finally:
+            end_session(process)
+        return Finished(
+            argv=words,
+            status=process.returncode,
+            timed_out=timed_out,
+            stdout=_tail(out.fileno()),
+            stderr=_tail(err.fileno()),
+            seconds=time.monotonic() - started,
+        )
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """Ends every process of the session that `process` leads: politely, then for good. mpirun puts
+    its ranks into process groups of their own, so that a group kill alone would leave them."""
+    if process.poll() is None:
+        _signal_session(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+    _signal_session(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_session(session: int, number: signal.Signals) -> None:
+    for pid in _members(session):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _members(session: int) -> list[int]:
+    """Processes whose session id (field 6 of /proc/PID/stat) is `session`."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            members.append(int(entry.name))
+    return members
+
+
+def _tail(descriptor: int) -> str:
+    size = os.fstat(descriptor).st_size
+    data = os.pread(descriptor, OUTPUT_CAP_BYTES, max(0, size - OUTPUT_CAP_BYTES))
+    return data.decode(errors="replace")

@@ -1,0 +1,119 @@
+"""A campaign as one document (the fields of `plumbline results --json`), read from the database.
+
+Times in seconds, sizes in bytes, ratios left over right. Documented in docs/results.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from plumbline.verify.summary import as_json
+from plumbline_db import campaigns, cost, events, exports, machines, searches, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import (
+    UNBOUNDED_BYTES,
+    Campaign,
+    Event,
+    Export,
+    Library,
+    Machine,
+    Search,
+    Verdict,
+    Winner,
+)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that is shown of a campaign. `after` is None while it runs."""
+
+    campaign: Campaign
+    machine: Machine
+    library: Library
+    before: list[Verdict]
+    after: list[Verdict] | None
+    winners: list[Winner]
+    searches: list[Search]
+    exports: list[Export]
+    events: list[Event]
+    cost: cost.Cost
+
+    def remaining(self) -> list[tuple[Verdict, Search | None]]:
+        """Violations that are left, each with the search that found nothing better (if any)."""
+        found = {(one.function, one.bytes): one for one in self.searches}
+        return [
+            (one, found.get((one.function, one.bytes)))
+            for one in self.after or []
+            if one.verdict == "violated"
+        ]
+
+
+def read(db: Database, campaign_id: str | None) -> Report:
+    campaign = campaigns.get(db, campaign_id)
+    finished = "after" in verdicts.stages(db, campaign.id)
+    return Report(
+        campaign=campaign,
+        machine=machines.machine(db, campaign.machine),
+        library=machines.library(db, campaign.library_fingerprint),
+        before=verdicts.get(db, campaign.id, "before"),
+        after=verdicts.get(db, campaign.id, "after") if finished else None,
+        winners=winners.get(db, campaign.id),
+        searches=searches.all_searches(db, campaign.id),
+        exports=exports.get(db, campaign.id),
+        events=events.get(db, campaign.id),
+        cost=cost.cost(db, campaign.id),
+    )
+
+
+def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
+    """`all_cells` puts every verdict under `cells_all`, not only the violations."""
+    campaign = report.campaign
+    return {
+        "campaign": campaign.id,
+        "state": campaign.state,
+        "started": campaign.started,
+        "finished": campaign.finished,
+        "nprocs": campaign.nprocs,
+        "ppn": campaign.ppn,
+        "oversubscribed": campaign.oversubscribed,
+        "machine": msgspec.to_builtins(report.machine),
+        "library": msgspec.to_builtins(report.library),
+        "before": _stage(report.before, all_cells),
+        "after": None if report.after is None else _stage(report.after, all_cells),
+        "winners": [_winner(one) for one in report.winners],
+        "remaining": [
+            {
+                "guideline": verdict.guideline,
+                "function": verdict.function,
+                "bytes": verdict.bytes,
+                "ratio": verdict.ratio,
+                "reason": search.reason if search else "not searched",
+            }
+            for verdict, search in report.remaining()
+        ],
+        "exports": [msgspec.to_builtins(one) for one in report.exports],
+        "events": [msgspec.to_builtins(one) for one in report.events],
+        "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
+    }
+
+
+def timed_share(spent: cost.Cost) -> float:
+    """The share of the launches' wall time that was spent inside timed regions."""
+    return spent.timed_seconds / spent.seconds if spent.seconds else 0.0
+
+
+def _stage(found: list[Verdict], all_cells: bool) -> dict[str, Any]:
+    stage = {
+        "cells": len(found),
+        "undecided": sum(one.verdict == "undecided" for one in found),
+        "violations": as_json([one for one in found if one.verdict == "violated"]),
+    }
+    return stage | ({"cells_all": as_json(found)} if all_cells else {})
+
+
+def _winner(winner: Winner) -> dict[str, Any]:
+    """As stored; `bytes_to` is null where there is no upper end."""
+    values: dict[str, Any] = msgspec.to_builtins(winner)
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        values["bytes_to"] = None
+    return values

@@ -1,0 +1,136 @@
+"""Candidates for a cell: the library's algorithms with their parameters, and our own variants.
+
+What is not safe for every legal program is left out here (unless asked for), so that no later
+step has to think of it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline import version
+from plumbline.libraries import Knob
+from plumbline.plan import PlanCase, knobs
+from plumbline_db.records import Library
+
+from .space import FunctionSpace, Parameter, Space
+
+
+class Candidate(msgspec.Struct, frozen=True, order=True):
+    """A configuration that may replace the default of one function."""
+
+    variant: str = "default"
+    knobs: tuple[tuple[str, str], ...] = ()
+
+    def case(self, function: str, size: int) -> PlanCase:
+        return PlanCase(function=function, bytes=size, variant=self.variant, knobs=self.knobs)
+
+    @property
+    def is_knobs(self) -> bool:
+        return self.variant == "default" and bool(self.knobs)
+
+
+DEFAULT = Candidate()
+
+
+class Menu:
+    """What may be tried for each function on this library at this number of ranks."""
+
+    def __init__(
+        self,
+        space: Space,
+        library: Library,
+        installed: Mapping[str, Knob],
+        variants: Mapping[str, Sequence[str]],
+        nprocs: int,
+        *,
+        unsafe: bool = False,
+    ) -> None:
+        self._space = space
+        self._library = library
+        self._installed = installed
+        self._variants = variants
+        self._nprocs = nprocs
+        self._unsafe = unsafe
+
+    def one_for_all_sizes(self, function: str) -> bool:
+        """True where the library's own choice must not depend on the message size."""
+        entry = self._space.of(function)
+        return entry is not None and entry.sizes == "one"
+
+    def first(self, function: str) -> list[Candidate]:
+        """One candidate per algorithm, parameters at the library's defaults, then our variants.
+        Where one choice holds for all sizes there is no search per size: all values stand here."""
+        entry = self._space.of(function)
+        found: list[Candidate] = []
+        if entry is None:
+            return [Candidate(variant=name) for name in self._variants.get(function, ())]
+        for name in self._names(entry):
+            plain = self._algorithm(entry, name)
+            found.append(plain)
+            if entry.sizes == "one":
+                parameters = self._parameters(entry, name)
+                for values in itertools.product(*(one.values for one in parameters)):
+                    chosen = zip((one.knob for one in parameters), values, strict=True)
+                    candidate = self.with_parameters(plain, dict(chosen))
+                    if candidate != plain:
+                        found.append(candidate)
+        return found + [Candidate(variant=name) for name in self._variants.get(function, ())]
+
+    def choices(self, function: str, candidate: Candidate, size: int) -> dict[str, list[int]]:
+        """Values of the parameters that `candidate`'s algorithm reads, by knob; for one message
+        size (segments longer than the message are no choice)."""
+        entry = self._space.of(function)
+        if entry is None or entry.sizes == "one" or not candidate.is_knobs:
+            return {}
+        algorithm = dict(candidate.knobs)[entry.knob]
+        found = {}
+        for parameter in self._parameters(entry, algorithm):
+            values = [
+                value for value in parameter.values if parameter.unit != "bytes" or value < size
+            ]
+            if len(values) > 1:
+                found[parameter.knob] = values
+        return found
+
+    def with_parameters(self, candidate: Candidate, values: Mapping[str, int]) -> Candidate:
+        chosen = {knob: str(value) for knob, value in values.items()}
+        return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
+
+    def restrictions(self, function: str, candidate: Candidate) -> list[str]:
+        """Words for what `candidate` is not fit for."""
+        entry = self._space.of(function)
+        if entry is None or not candidate.is_knobs:
+            return []
+        algorithm = entry.algorithm(dict(candidate.knobs)[entry.knob])
+        return ["commutative"] if algorithm.commutative_only else []
+
+    def size_of_space(self, function: str, size: int) -> int:
+        """How many distinct candidates there are for one cell, the default among them."""
+        total = 1
+        for candidate in self.first(function):
+            total += math.prod(map(len, self.choices(function, candidate, size).values()))
+        return total
+
+    def _names(self, entry: FunctionSpace) -> list[str]:
+        return [
+            one.name
+            for one in entry.algorithms
+            if one.fits(self._nprocs) and (self._unsafe or not one.commutative_only)
+        ]
+
+    def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:
+        # Parameters are spelled out: in a rules file "left out" does not mean the default.
+        values = {entry.knob: name}
+        for parameter in self._parameters(entry, name):
+            values[parameter.knob] = self._installed[parameter.knob].value
+        return Candidate(knobs=knobs(values))
+
+    def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
+        """Those that an exported file can hold for each size, on this version of the library."""
+        v2 = version.at_least(self._library.version, self._space.rules_v2_since)
+        allowed = {"v1", "v2"} if v2 else {"v1"}
+        return [one for one in entry.parameters_of(algorithm) if one.rules in allowed]

@@ -1,0 +1,63 @@
+"""What a search found, in words: the record that stays when the race is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plumbline_db.records import Search, Trial, Winner
+
+from .race import Target
+
+
+def record(
+    number: int,
+    target: Target,
+    opened_by: Sequence[str],
+    trials: Sequence[Trial],
+    winners: Sequence[Winner],
+    suites: list[str],
+    nprocs: int,
+) -> Search:
+    """The record of one cell of round `number`."""
+    holding = next((one for one in winners if holds(one, target)), None)
+    return Search(
+        round=number,
+        function=target.function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes=target.bytes,
+        opened_by=list(opened_by),
+        outcome="winner" if holding else "nothing better",
+        reason=_reason(trials, holding),
+        trials=list(trials),
+        suites=suites,
+    )
+
+
+def holds(winner: Winner, target: Target) -> bool:
+    """Whether `winner` is in force in the cell `target`."""
+    return (
+        winner.function == target.function and winner.bytes_from <= target.bytes <= winner.bytes_to
+    )
+
+
+def label(variant: str, knobs: dict[str, str]) -> str:
+    """A configuration in a few words: `coll_tuned_bcast_algorithm=binomial`, `gather_binomial`."""
+    words = [f"{name}={value}" for name, value in sorted(knobs.items())]
+    if variant != "default":
+        words.insert(0, variant)
+    return " ".join(words) or "default"
+
+
+def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
+    if winner is not None:
+        return label(winner.variant, winner.configuration)
+    measured = [one for one in trials if one.ratio is not None]
+    if not measured:
+        return "no candidate could be measured"
+    best = min(measured, key=lambda one: one.ratio or 0.0)
+    text = f"{len(trials)} candidates; the fastest, {label(best.variant, best.knobs)}, takes "
+    text += f"{best.ratio:.2f}"
+    if best.ratio_low is not None and best.ratio_high is not None:
+        text += f" [{best.ratio_low:.2f}, {best.ratio_high:.2f}]"
+    return text + " of the default's time"

@@ -1,0 +1,99 @@
+"""What a campaign is asked to do: defaults, a campaign file (TOML), options of the command line.
+
+The settings are part of a campaign's identity: the same machine, library and settings are the
+same campaign, which is continued."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline.machine import processing_units
+from plumbline.plan import TYPE_BYTES
+from plumbline_db.errors import UsageError
+
+# The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
+SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
+SIZES += [16384, 32768, 102400]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Keys of a campaign file.
+
+    nprocs: ranks (0: all cores; four, oversubscribed, where there are fewer than four).
+    sizes: communication volumes in bytes. type, op, root: what is sent.
+    guidelines: ids to verify (empty: all). seed: of orders and data.
+    launches: launches of the first look at a table, and as many again for what is undecided.
+    blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
+    rounds: how often violations open searches (0: verify only).
+    budget_seconds: time inside launches after which no search is opened, no parameter heat run and
+    no second look taken; what is open is brought to its end.
+    alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
+    unsafe: also use what is wrong for some legal programs.
+    """
+
+    nprocs: int = 0
+    sizes: list[int] = msgspec.field(default_factory=lambda: list(SIZES))
+    type: str = "MPI_BYTE"
+    op: str = "MPI_BOR"
+    root: int = 0
+    guidelines: list[str] = []
+    seed: int = 1
+    launches: int = 15
+    blocks: int = 5
+    reps: int = 10
+    rounds: int = 3
+    budget_seconds: float = 240.0
+    launch_timeout_seconds: float = 120.0
+    alpha: float = 0.05
+    tolerance: float = 0.05
+    unsafe: bool = False
+
+
+def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
+    """The settings of a campaign file (None: defaults), with command-line options put over them.
+    Raises UsageError naming the file and the key."""
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"campaign file {path}: {error}") from error
+    values |= {name: value for name, value in overrides.items() if value is not None}
+    where = f"campaign file {path}" if path else "campaign"
+    try:
+        settings = msgspec.convert(values, Settings)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {error}") from error
+    return _checked(where, settings)
+
+
+def _checked(where: str, settings: Settings) -> Settings:
+    nprocs = settings.nprocs or default_nprocs()
+    problems = {
+        "nprocs must be at least 2": nprocs < 2,
+        "sizes must be positive and at least two": len(set(settings.sizes)) < 2
+        or min(settings.sizes, default=0) < 1,
+        f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
+        "root must be a rank": not 0 <= settings.root < nprocs,
+        "launches must be at least 6 (fewer cannot show anything)": settings.launches < 6,
+        "blocks and reps must be at least 1": min(settings.blocks, settings.reps) < 1,
+        "rounds must not be negative": settings.rounds < 0,
+        "alpha must lie between 0 and 1": not 0 < settings.alpha < 1,
+        "tolerance must not be negative": settings.tolerance < 0,
+    }
+    for problem, broken in problems.items():
+        if broken:
+            raise UsageError(f"{where}: {problem}")
+    return msgspec.structs.replace(settings, nprocs=nprocs, sizes=sorted(set(settings.sizes)))
+
+
+def default_nprocs() -> int:
+    """All processing units, or four ranks where there are fewer than four."""
+    return max(4, processing_units())

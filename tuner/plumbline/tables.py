@@ -1,0 +1,110 @@
+"""Violation tables: which cases a table needs, the launches that fill it, the verdicts.
+
+A table is looked at twice: after the first launches, and after as many again for the cells that
+were undecided. The verdicts account for both looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from plumbline.guidelines import Guidelines
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import Data, Plan, PlanCase, measurable
+from plumbline.settings import Settings
+from plumbline.verify.index import Obstacle
+from plumbline.verify.verify import VerifySettings, verify
+from plumbline_db import runs
+from plumbline_db.records import Verdict
+
+LOOKS = 2
+
+
+def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
+    """The measured sizes of every function on a left side."""
+    data = Data(settings.type, settings.op, settings.root)
+    return {
+        function: measurable(function, settings.sizes, settings.nprocs, data)
+        for function in guidelines.lhs_functions()
+    }
+
+
+def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
+    """Every left side at every size, and every right side of a pattern."""
+    sizes = sizes_of(guidelines, settings)
+    left = [PlanCase(function, size) for function, those in sizes.items() for size in those]
+    right = [
+        PlanCase(pattern.lhs, size, pattern.variant)
+        for pattern in guidelines.patterns
+        for size in sizes[pattern.lhs]
+    ]
+    return left + right
+
+
+def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
+    return Plan(
+        name="",
+        seed=settings.seed,
+        cases=tuple(of),
+        data=Data(settings.type, settings.op, settings.root),
+        blocks=settings.blocks,
+        reps=settings.reps,
+    )
+
+
+def judge(
+    lab: Laboratory, stage: str, guidelines: Guidelines, settings: Settings, suites: Sequence[str]
+) -> list[Verdict]:
+    """The verdicts that the launches of `suites` allow."""
+    return verify(
+        runs.medians(lab.db, lab.campaign, suites),
+        guidelines,
+        stage=stage,
+        nprocs=settings.nprocs,
+        ppn=settings.nprocs,
+        suites=list(suites),
+        settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, looks=LOOKS),
+        obstacles=_obstacles(lab, suites),
+    )
+
+
+def second_look(
+    lab: Laboratory,
+    stage: str,
+    guidelines: Guidelines,
+    settings: Settings,
+    suite: str,
+    environment: Mapping[str, str],
+    verdicts: list[Verdict],
+) -> list[Verdict]:
+    """More launches for what is undecided; the verdicts over all of them."""
+    undecided = [one for one in verdicts if one.verdict == "undecided"]
+    if not undecided:
+        return verdicts
+    more = f"{suite}-more"
+    wanted = tuple(dict.fromkeys(case for one in undecided for case in sides(one)))
+    lab.progress.step(
+        f"{stage}: {len(undecided)} cells undecided, {settings.launches} launches more"
+    )
+    Series(lab, more, plan(settings, wanted), environment).advance(settings.launches)
+    return judge(lab, stage, guidelines, settings, [suite, more])
+
+
+def sides(verdict: Verdict) -> list[PlanCase]:
+    """The cases that a verdict compares."""
+    left = PlanCase(verdict.function, verdict.bytes)
+    if verdict.kind == "pattern":
+        return [left, PlanCase(verdict.function, verdict.bytes, verdict.rhs)]
+    return [left, PlanCase(verdict.function, verdict.other_bytes)]
+
+
+def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
+    """Why a planned case was not timed, from the checks of all launches."""
+    found: dict[tuple[str, str, int], str] = {}
+    for run in runs.listing(lab.db, lab.campaign, suites):
+        if run.outcome == "failed":
+            continue
+        for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
+            if check.outcome != "ok":
+                reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
+                found[case.function, case.variant, case.bytes] = reason
+    return [Obstacle(*key, reason) for key, reason in found.items()]

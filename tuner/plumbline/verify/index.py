@@ -1,0 +1,105 @@
+"""The medians of one campaign, indexed by what was measured: function, variant, bytes.
+
+Only the library as it is installed (config `default`, no knobs) is the subject of guidelines;
+candidates of a search are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Medians
+
+LIBRARY = "default"  # variant and config of the library's own call
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side of a comparison: a variant of a function at a communication volume."""
+
+    function: str
+    variant: str
+    bytes: int
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Why a planned side has no times: `wrong: differs in 3 of 16 elements`, `unsupported: …`."""
+
+    function: str
+    variant: str
+    bytes: int
+    reason: str
+
+
+class Index:
+    """Times by side and launch. `seconds[side]` maps a launch number to the median of that launch;
+    `obstacles[side]` says why a planned side was not timed."""
+
+    def __init__(self, medians: Iterable[Medians], obstacles: Sequence[Obstacle] = ()) -> None:
+        self.seconds: dict[Side, dict[int, float]] = {}
+        self.obstacles = {
+            Side(each.function, each.variant, each.bytes): each.reason for each in obstacles
+        }
+        contexts: dict[str, tuple[str, str, int]] = {}
+        for entry in medians:
+            case = entry.case
+            if case.config != LIBRARY or case.knobs:
+                continue
+            context = (case.type, case.op, case.root)
+            if contexts.setdefault(case.function, context) != context:
+                raise UsageError(
+                    f"{case.function} was measured with (type, op, root) {contexts[case.function]} "
+                    f"and {context}: verify one of them at a time"
+                )
+            self._add(Side(case.function, case.variant, case.bytes), entry)
+
+    def _add(self, side: Side, entry: Medians) -> None:
+        if len(entry.runs) != len(entry.seconds):
+            raise ValueError(f"{side}: {len(entry.runs)} launches, {len(entry.seconds)} medians")
+        launches = self.seconds.setdefault(side, {})
+        for run, seconds in zip(entry.runs, entry.seconds, strict=True):
+            if run in launches:
+                raise ValueError(f"{side}: launch {run} is there twice")
+            launches[run] = seconds
+
+    def functions(self) -> list[str]:
+        """Functions whose own call was planned, sorted."""
+        return sorted({side.function for side in self._planned() if side.variant == LIBRARY})
+
+    def sizes(self, function: str, variant: str = LIBRARY) -> list[int]:
+        """Sizes at which it was planned (timed, or kept from that by an obstacle), ascending."""
+        return sorted(
+            {
+                side.bytes
+                for side in self._planned()
+                if (side.function, side.variant) == (function, variant)
+            }
+        )
+
+    def timed(self, side: Side) -> bool:
+        return bool(self.seconds.get(side))
+
+    def missing(self, side: Side) -> str:
+        """Why a side has no times; empty when it has some."""
+        if side in self.obstacles:
+            return self.obstacles[side]
+        return "" if self.timed(side) else "not measured"
+
+    def log_ratios(self, left: Side, right: Side, factor: int) -> tuple[list[float], int]:
+        """Per launch that has both sides, log(left) - log(factor · right), in order of launches;
+        and the number of launches left out because a time is not a positive number."""
+        lefts, rights = self.seconds.get(left, {}), self.seconds.get(right, {})
+        ratios, unusable = [], 0
+        for run in sorted(lefts.keys() & rights.keys()):
+            a, b = lefts[run], rights[run]
+            if 0 < a < math.inf and 0 < b < math.inf:
+                ratios.append(math.log(a) - math.log(b) - math.log(factor))
+            else:
+                unusable += 1
+        return ratios, unusable
+
+    def _planned(self) -> Iterable[Side]:
+        return (*self.seconds, *self.obstacles)

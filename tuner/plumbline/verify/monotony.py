@@ -1,0 +1,28 @@
+"""Monotony: f(n) ⪯ f(n + k). Adjacent measured sizes of each measured function (seed 000, 4.3).
+
+The cell stands at the smaller size, whose time is too long.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from plumbline.guidelines import Guidelines
+from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline.verify.kinds import Candidate, Cell, kind
+
+
+@kind("monotony", letter="m", row="function")
+def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    return [
+        Cell(
+            guidelines.monotony.id,
+            "monotony",
+            function,
+            function,
+            smaller,
+            (Candidate(Side(function, LIBRARY, smaller), Side(function, LIBRARY, larger)),),
+        )
+        for function in index.functions()
+        for smaller, larger in pairwise(index.sizes(function))
+    ]

@@ -1,0 +1,108 @@
+"""The summary of a table (Table 2 of Hunold et al., Euro-Par 2016) and the numbers for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from plumbline.guidelines import Guidelines
+from plumbline.verify.drawing import UNICODE, Marks
+from plumbline.verify.kinds import Row, all_kinds
+from plumbline_db.records import Verdict
+
+# Fields of a verdict in `--json` (docs/verification.md), in this order.
+JSON_FIELDS = (
+    "guideline",
+    "kind",
+    "function",
+    "rhs",
+    "nprocs",
+    "ppn",
+    "bytes",
+    "other_bytes",
+    "factor",
+    "verdict",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "p",
+    "p_adjusted",
+    "launches",
+    "reason",
+)
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    """Functions (monotony, split) or guidelines (pattern): `tested`; of these `violated` at one
+    size at least; and `undecided`, not violated, but undecided at one size at least."""
+
+    violated: int
+    undecided: int
+    tested: int
+
+
+def summary_counts(verdicts: Sequence[Verdict]) -> dict[str, KindCount]:
+    """Counts by kind, in the order of the tables. A kind without cells is counted 0 of 0."""
+    counts: dict[str, KindCount] = {}
+    for kind in all_kinds():
+        of_kind = [verdict for verdict in verdicts if verdict.kind == kind.name]
+        tested = {_unit(each, kind.row) for each in of_kind}
+        violated = {_unit(each, kind.row) for each in of_kind if each.verdict == "violated"}
+        undecided = {_unit(each, kind.row) for each in of_kind if each.verdict == "undecided"}
+        counts[kind.name] = KindCount(len(violated), len(undecided - violated), len(tested))
+    return counts
+
+
+def summary_table(
+    stages: Mapping[str, Sequence[Verdict]],
+    guidelines: Guidelines,
+    *,
+    title: str = "Violated guidelines",
+    marks: Marks = UNICODE,
+) -> Table:
+    """One column a stage: how many functions or guidelines are violated, of how many."""
+    table = Table(
+        title=Text(title, style="bold"),
+        caption=Text("violated/tested; +n? undecided", style="dim"),
+        title_justify="left",
+        caption_justify="left",
+        box=marks.frame,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1),
+    )
+    table.add_column("type")
+    for stage in stages:
+        table.add_column(stage, justify="right", no_wrap=True)
+    counts = {stage: summary_counts(verdicts) for stage, verdicts in stages.items()}
+    for kind in all_kinds():
+        cells = [_count_text(counts[stage][kind.name]) for stage in stages]
+        table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines)}", *cells)
+    return table
+
+
+def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
+    """Verdicts as plain objects with the fields JSON_FIELDS; numbers that do not exist are None."""
+    return [{field: getattr(verdict, field) for field in JSON_FIELDS} for verdict in verdicts]
+
+
+def _unit(verdict: Verdict, row: Row) -> str:
+    return verdict.function if row == "function" else verdict.guideline
+
+
+def _count_text(count: KindCount) -> Text:
+    style = "red" if count.violated else "cyan" if count.undecided else "green"
+    unknown = f" +{count.undecided}?" if count.undecided else ""
+    return Text(f"{count.violated}/{count.tested}{unknown}", style=style if count.tested else "dim")
+
+
+def _kind_label(name: str, guidelines: Guidelines) -> str:
+    ids = {
+        "monotony": guidelines.monotony.id,
+        "split": guidelines.split.id,
+        "pattern": f"{guidelines.patterns[0].id}-{guidelines.patterns[-1].id}",
+    }
+    return f"{name} ({ids[name]})"

@@ -1,0 +1,17 @@
+"""Comparison of dotted version numbers as MPI libraries write them (4.1.4, 5.0.0rc2)."""
+
+from __future__ import annotations
+
+import re
+
+
+def key(version: str) -> tuple[int, ...]:
+    """Sort key: the numeric fields; anything after the first non-numeric part is left out."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    if match is None:
+        raise ValueError(f"not a version number: {version!r}")
+    return tuple(int(field) for field in match[0].split("."))
+
+
+def at_least(version: str, bound: str) -> bool:
+    return key(version) >= key(bound)

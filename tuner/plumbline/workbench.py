@@ -1,0 +1,95 @@
+"""Everything a command needs to measure here: the library, its probe, what both know, and the
+guidelines and search space that fit them. Asks; assumes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from plumbline import guidelines as guideline_file
+from plumbline import libraries, paths, process
+from plumbline.guidelines import Guidelines
+from plumbline.libraries import Family, Installation, Knob
+from plumbline.machine import this_machine
+from plumbline.search import space as spaces
+from plumbline.search.space import Space
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Variant(msgspec.Struct, frozen=True):
+    name: str
+    function: str
+    kind: str
+    restrictions: list[str]
+    summary: str
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """What `probe --list` says of itself."""
+
+    probe: str
+    functions: list[_Named]
+    variants: list[_Variant]
+    types: list[str]
+    ops: list[str]
+    syncs: list[str]
+    clocks: list[str]
+
+    def variants_of(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for variant in self.variants:
+            found.setdefault(variant.function, []).append(variant.name)
+        return found
+
+
+class Workbench(msgspec.Struct, frozen=True):
+    machine: Machine
+    family: Family
+    installation: Installation
+    probe: Path
+    preload: Path
+    catalogue: Catalogue
+    guidelines: Guidelines
+    space: Space
+    knobs: Mapping[str, Knob]
+
+
+def workbench(mpi_prefix: Path | None = None, guidelines: Path | None = None) -> Workbench:
+    """Finds all of it; every part that is missing is an error with its remedy."""
+    family, installation = libraries.find(mpi_prefix)
+    layout = paths.layout()
+    probe = layout.probe(installation.library.id)
+    catalogue = list_of(probe)
+    rules = guideline_file.load(guidelines)
+    guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
+    return Workbench(
+        machine=this_machine(),
+        family=family,
+        installation=installation,
+        probe=probe,
+        preload=layout.preload(installation.library.id),
+        catalogue=catalogue,
+        guidelines=rules,
+        space=spaces.for_library(layout.search_spaces, installation.library),
+        knobs=family.knobs(installation),
+    )
+
+
+def list_of(probe: Path) -> Catalogue:
+    done = process.run([probe, "--list"], timeout_seconds=30)
+    try:
+        if done.status != 0:
+            raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
+        return msgspec.json.decode(done.stdout, type=Catalogue)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise PlumblineError(
+            f"{probe} --list does not answer as this version expects ({error}); "
+            "run `make build` again"
+        ) from error
