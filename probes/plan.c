@@ -34,7 +34,9 @@ bool pl_refuse_token(struct pl_parser *parser, const char *key, const char *valu
 
 static void at_token(struct pl_parser *parser, const char *token)
 {
-    snprintf(parser->error->token, sizeof parser->error->token, "%s", token);
+    size_t length = strnlen(token, sizeof parser->error->token - 1);
+    memcpy(parser->error->token, token, length);
+    parser->error->token[length] = '\0';
 }
 
 static bool no_memory(struct pl_parser *parser)
@@ -49,9 +51,10 @@ static void *append(void *array_pointer, int *count, size_t size)
     void *array;
     memcpy(&array, array_pointer, sizeof array);
     if ((*count & (*count - 1)) == 0) { /* 0 or a power of two: full */
-        array = realloc(array, (*count ? 2 * (size_t)*count : 1) * size);
-        if (!array)
+        void *larger = realloc(array, (*count ? 2 * (size_t)*count : 1) * size);
+        if (!larger)
             return NULL;
+        array = larger;
         memcpy(array_pointer, &array, sizeof array);
     }
     return memset((char *)array + (size_t)(*count)++ * size, 0, size);

@@ -59,7 +59,7 @@ static bool parse_rule_key(const char *key, const char *value, const char *token
         if (rule->function == PL_FUNCTION_COUNT)
             return fail(error, token, "unknown function");
     } else if (strcmp(key, "variant") == 0) {
-        rule->variant = pl_variant_by_name(value);
+        rule->variant = strcmp(value, pl_canary.name) == 0 ? &pl_canary : pl_variant_by_name(value);
         if (!rule->variant)
             return fail(error, token, "unknown variant; `probe --list` names the known ones");
     } else if (strcmp(key, "nprocs") == 0) {
@@ -101,7 +101,7 @@ static bool parse_rule(char *rest, struct pl_rule *rule, struct pl_profile_error
     for (int k = 0; k < KEYS; k++)
         if (!seen[k])
             return fail(error, "", "this rule has no %s=", keys[k]);
-    if (rule->variant->function != rule->function)
+    if (rule->variant != &pl_canary && rule->variant->function != rule->function)
         return fail(error, rule->variant->name, "is a variant of %s, not of %s",
                     pl_function_name(rule->variant->function), pl_function_name(rule->function));
     return true;

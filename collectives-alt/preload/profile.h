@@ -16,6 +16,9 @@ struct pl_rule {
     int line;
 };
 
+/* Stands for any function: refuses (canary.c). */
+extern const struct pl_variant pl_canary;
+
 struct pl_profile {
     char library[256]; /* what the library's version string must start with; empty: any */
     struct pl_rule *rules;

@@ -4,6 +4,12 @@
  * more than fits an int) goes to the library untouched, which knows how to complain. */
 #include "preload.h"
 
+/* The canary is a variant of every function and has no obstacles. */
+static bool may_run(const struct pl_variant *variant, const struct pl_call *call)
+{
+    return variant == &pl_canary || pl_variant_obstacles(variant, call) == 0;
+}
+
 static struct pl_active_rule *find(const struct pl_function_state *state,
                                    struct pl_active_rule *first, const struct pl_call *call,
                                    long long *bytes)
@@ -17,7 +23,7 @@ static struct pl_active_rule *find(const struct pl_function_state *state,
         const struct pl_rule *rule = first[i].rule;
         if (rule->nprocs_from <= p && p <= rule->nprocs_to && rule->bytes_from <= *bytes &&
             *bytes <= rule->bytes_to)
-            return pl_variant_obstacles(rule->variant, call) == 0 ? &first[i] : NULL;
+            return may_run(rule->variant, call) ? &first[i] : NULL;
     }
     return NULL;
 }

@@ -22,6 +22,15 @@ def put(db: Database, campaign: str, export: Export) -> None:
         )
 
 
+def forget(db: Database, campaign: str, path: str) -> None:
+    """The file at `path` is no longer what this campaign hands out."""
+    with db.transaction():
+        db.rows(
+            "DELETE FROM export WHERE campaign = :campaign AND path = :path",
+            {"campaign": campaign, "path": path},
+        )
+
+
 def get(db: Database, campaign: str) -> list[Export]:
     """By path."""
     return [

@@ -6,17 +6,15 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import campaigns, configurations
+from plumbline_db import campaigns, configurations, nan
 from plumbline_db.connection import Database
 from plumbline_db.records import Search, Trial
-from plumbline_db.verdicts import refuse_nan
 
 
 def put(db: Database, campaign: str, search: Search) -> None:
     """Store a search; one for the same cell in the same round is replaced."""
     for trial in search.trials:
-        for number in (trial.ratio, trial.ratio_low, trial.ratio_high):
-            refuse_nan(number, trial)
+        nan.refuse(trial, trial.ratio, trial.ratio_low, trial.ratio_high)
     with db.transaction():
         campaigns.require(db, campaign)
         ((number,),) = db.rows(

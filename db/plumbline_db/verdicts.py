@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db import campaigns
+from plumbline_db import campaigns, nan
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
 
@@ -18,9 +17,8 @@ def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) ->
     for verdict in verdicts:
         if verdict.stage != stage:
             raise ValueError(f"a verdict of stage {verdict.stage} among those of {stage}")
-        for number in (verdict.ratio, verdict.ratio_low, verdict.ratio_high, verdict.p):
-            refuse_nan(number, verdict)
-        refuse_nan(verdict.p_adjusted, verdict)
+        numbers = (verdict.ratio, verdict.ratio_low, verdict.ratio_high)
+        nan.refuse(verdict, *numbers, verdict.p, verdict.p_adjusted)
     with db.transaction():
         campaigns.require(db, campaign)
         key = {"campaign": campaign, "stage": stage}
@@ -62,9 +60,3 @@ def stages(db: Database, campaign: str) -> list[str]:
     )
     first_and_last = {"before": 0, "after": 2}
     return sorted((str(stage) for (stage,) in found), key=lambda s: (first_and_last.get(s, 1), s))
-
-
-def refuse_nan(number: float | None, where: object) -> None:
-    """SQLite stores NaN as NULL; nothing may become "unknown" without anyone saying so."""
-    if number is not None and math.isnan(number):
-        raise ValueError(f"not a number in {where}")

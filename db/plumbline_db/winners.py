@@ -7,22 +7,16 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import campaigns, configurations
+from plumbline_db import campaigns, configurations, nan
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
-from plumbline_db.verdicts import refuse_nan
 
 
 def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
     """Replace all winners of a campaign."""
     for winner in winners:
-        for number in (
-            winner.search_speedup,
-            winner.speedup,
-            winner.speedup_low,
-            winner.speedup_high,
-        ):
-            refuse_nan(number, winner)
+        nan.refuse(winner, winner.search_speedup, winner.speedup)
+        nan.refuse(winner, winner.speedup_low, winner.speedup_high)
     with db.transaction():
         campaigns.require(db, campaign)
         db.rows("DELETE FROM winner WHERE campaign = :campaign", {"campaign": campaign})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -28,6 +28,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         return {}
     lines = ["plumbline-profile 1"]
     lines += heading(bundle, "Profile for the preload library libplumbline.so.")
+    lines.append(f'library version="{_version(bundle.library)}"')
     for (function, nprocs), group in chosen.items():
         starts = [winner.bytes_from for winner in group[1:]]
         for winner, following in zip(group, [*starts, None], strict=True):
@@ -41,6 +42,14 @@ def files(bundle: Bundle) -> dict[str, str]:
                 f"bytes={winner.bytes_from}-{_last(winner, following)} variant={winner.variant}"
             )
     return {FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def _version(library: Library) -> str:
+    """What MPI_Get_library_version of this library starts with: the part before its build."""
+    text = library.version_string.split(",")[0].strip()
+    if not text or '"' in text or not text.isprintable():
+        raise PlumblineError(f"{library.id}: cannot be named by {library.version_string!r}")
+    return text
 
 
 def _last(winner: Winner, following: int | None) -> str:

@@ -113,18 +113,19 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
         return PL_NOT_IN_FORCE;
     }
+    /* Whatever the variant thinks of the arguments, the library computes the reference: one
+     * agreement serves both. */
     pl_arguments_set(&arguments, c, world, buffers, config->comm);
-    outcome = conclude(look_at_obstacles(c, &arguments.call, detail, sizeof detail), world, detail,
-                       finding);
-    if (outcome != PL_OK)
-        return outcome;
-
+    outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
     arguments.call.comm = MPI_COMM_WORLD;
     prepare(&arguments, c, world, buffers, seed);
     int rc = pl_call_pmpi(&arguments.call);
-    pl_error_text(rc, text);
-    snprintf(detail, sizeof detail, "the library itself: %.200s", text);
-    outcome = conclude(rc == MPI_SUCCESS ? PL_OK : PL_ERROR, world, detail, finding);
+    if (rc != MPI_SUCCESS) {
+        outcome = PL_ERROR;
+        pl_error_text(rc, text);
+        snprintf(detail, sizeof detail, "the library itself: %.200s", text);
+    }
+    outcome = conclude(outcome, world, detail, finding);
     if (outcome != PL_OK)
         return outcome;
     memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);

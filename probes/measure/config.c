@@ -14,35 +14,39 @@ struct written {
     struct pl_cvar_value old;
 };
 
-static bool dynamic_rules_off(void)
+/* The text of a variable, "" where there is none. */
+static void text_of(const char *name, char text[PL_READING])
 {
     struct pl_cvar cvar;
     struct pl_cvar_value value;
-    char text[16];
-    if (!pl_cvar_find("coll_tuned_use_dynamic_rules", &cvar) ||
-        pl_cvar_read(&cvar, &value) != MPI_SUCCESS)
-        return false;
-    pl_cvar_format(&cvar, &value, text, sizeof text);
-    return strcmp(text, "0") == 0;
+    text[0] = '\0';
+    if (pl_cvar_find(name, &cvar) && pl_cvar_read(&cvar, &value) == MPI_SUCCESS)
+        pl_cvar_format(&cvar, &value, text, PL_READING);
 }
 
-/* The value as text, in the form the plan used: an enumerator's name if `wanted` is one. */
+static struct pl_knob_start started_with(void)
+{
+    char rules[PL_READING], file[PL_READING];
+    text_of("coll_tuned_use_dynamic_rules", rules);
+    text_of("coll_tuned_dynamic_rules_filename", file);
+    return (struct pl_knob_start){strcmp(rules, "0") == 0, *file != '\0'};
+}
+
+/* The value as text, in the form the plan used: a name where `wanted` is no number. */
 static void reading(const struct pl_cvar *cvar, const struct pl_cvar_value *value,
                     const char *wanted, char text[PL_READING])
 {
-    char name[PL_CVAR_NAME], number[16];
-    bool by_name = false;
+    char name[PL_READING], number[16];
     int item;
     pl_cvar_format(cvar, value, text, PL_READING);
-    for (int i = 0; i < pl_cvar_enumerators(cvar); i++)
-        if (pl_cvar_enumerator(cvar, i, &item, name, sizeof name) && strcmp(name, wanted) == 0)
-            by_name = true;
-    for (int i = 0; by_name && i < pl_cvar_enumerators(cvar); i++) {
+    if (strspn(wanted, "-0123456789") == strlen(wanted))
+        return;
+    for (int i = 0; i < pl_cvar_enumerators(cvar); i++) {
         if (!pl_cvar_enumerator(cvar, i, &item, name, sizeof name))
             continue;
         snprintf(number, sizeof number, "%d", item);
         if (strcmp(number, text) == 0) {
-            snprintf(text, PL_READING, "%.*s", PL_READING - 1, name);
+            memcpy(text, name, sizeof name);
             return;
         }
     }
@@ -75,14 +79,14 @@ static int write_knob(const struct pl_knob *knob, const char *library, struct wr
         return 0;
     }
     /* Only what a communicator keeps is touched: reading others may crash (system/survey.h). */
-    if (pl_knob_obstacle(library, knob->name, false, reason, size))
+    if (pl_knob_obstacle(library, knob->name, (struct pl_knob_start){false, false}, reason, size))
         return 0;
     if (pl_cvar_read(cvar, &undo->old) != MPI_SUCCESS) {
         snprintf(reason, size, "%s: cannot be read", knob->name);
         return 0;
     }
     reading(cvar, &undo->old, knob->value, read);
-    if (pl_knob_obstacle(library, knob->name, dynamic_rules_off(), reason, size))
+    if (pl_knob_obstacle(library, knob->name, started_with(), reason, size))
         return 0;
     if (!pl_cvar_parse(cvar, knob->value, &undo->old, &wanted)) {
         snprintf(reason, size, "%s: '%s' is no value of type %s and no enumerator", knob->name,

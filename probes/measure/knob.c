@@ -9,20 +9,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool needs_dynamic_rules(const char *library)
-{
+struct version {
     int major, minor, release;
-    if (sscanf(library, "Open MPI v%d.%d.%d", &major, &minor, &release) != 3)
-        return true;
-    if (major == 4)
-        return minor < 1 || (minor == 1 && release < 7);
-    if (major == 5)
-        return minor == 0 && release < 6;
-    return major < 4;
+};
+
+/* A version that cannot be read counts as an old one: in doubt a knob is not in force. */
+static struct version version_of(const char *library)
+{
+    struct version v;
+    if (sscanf(library, "Open MPI v%d.%d.%d", &v.major, &v.minor, &v.release) != 3)
+        v = (struct version){0, 0, 0};
+    return v;
 }
 
-bool pl_knob_obstacle(const char *library, const char *knob, bool dynamic_rules_off, char *reason,
-                      size_t size)
+static bool needs_dynamic_rules(struct version v)
+{
+    if (v.major == 4)
+        return v.minor < 1 || (v.minor == 1 && v.release < 7);
+    if (v.major == 5)
+        return v.minor == 0 && v.release < 6;
+    return v.major < 4;
+}
+
+bool pl_knob_obstacle(const char *library, const char *knob, struct pl_knob_start start,
+                      char *reason, size_t size)
 {
     if (strncmp(library, "Open MPI", 8) != 0) {
         snprintf(reason, size,
@@ -35,10 +45,17 @@ bool pl_knob_obstacle(const char *library, const char *knob, bool dynamic_rules_
                  knob, knob);
         return true;
     }
-    if (dynamic_rules_off && needs_dynamic_rules(library)) {
+    if (start.dynamic_rules_off && needs_dynamic_rules(version_of(library))) {
         snprintf(reason, size,
                  "%s: this release ignores it while coll_tuned_use_dynamic_rules is false; start "
                  "with OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+                 knob);
+        return true;
+    }
+    if (start.rules_file && version_of(library).major < 5) {
+        snprintf(reason, size,
+                 "%s: in this release a rules file comes first; start without "
+                 "coll_tuned_dynamic_rules_filename",
                  knob);
         return true;
     }

@@ -68,6 +68,7 @@ static int open_record(struct launch *launch, const char *path)
     if (!pl_p2p_agree(&launch->world, launch->record.error))
         return PL_EXIT_FINE;
     say(launch, path, strerror(launch->record.error));
+    pl_record_abandon(&launch->record);
     return PL_EXIT_FAILED;
 }
 

@@ -16,8 +16,7 @@ struct traits {
 };
 
 static const struct traits table[PL_FUNCTION_COUNT] = {
-    /* function                  n divided as   send       recv            result at      reduces
-       root inout */
+    /* n divided as, send, recv, result at, reduces, has_root, inout */
     [PL_FN_barrier] = {NOTHING, NO_BUFFER, NO_BUFFER, NOWHERE, false, false, false},
     [PL_FN_bcast] = {VECTOR, NO_BUFFER, TOTAL, EVERYWHERE, false, true, true},
     [PL_FN_gather] = {EQUAL_BLOCKS, MINE, TOTAL, AT_ROOT, false, true, false},

@@ -109,8 +109,10 @@ void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *valu
             used += (size_t)snprintf(text + used, size - used, "%s%.17g", comma, real);
         } else {
             int64_t number = load_integer(at, size_of(cvar), class == SIGNED);
-            const char *format = class == SIGNED ? "%s%" PRId64 : "%s%" PRIu64;
-            used += (size_t)snprintf(text + used, size - used, format, comma, number);
+            used += (size_t)(class == SIGNED
+                                 ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
+                                 : snprintf(text + used, size - used, "%s%" PRIu64, comma,
+                                            (uint64_t)number));
         }
     }
 }

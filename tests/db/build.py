@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from plumbline_db import campaigns, machines, runs, verdicts, winners
 from plumbline_db.connection import Database
@@ -72,7 +73,7 @@ class Timed:
     config: str = "default"
     bytes: int = 16384
     median_ns: int = 43_000
-    outcome: str = "ok"
+    outcome: Literal["ok", "wrong", "not_in_force"] = "ok"
 
 
 def started(db: Database, campaign: Campaign = CAMPAIGN) -> Campaign:
@@ -217,7 +218,7 @@ def finished(db: Database) -> Campaign:
         cases = [Timed(), Timed(variant=REDUCE_PLUS_BCAST, median_ns=23_300)]
         runs.put(db, launch, records(launch, cases))
     quick = {"verdict": "holds", "ratio": 0.98, "ratio_low": 0.96, "ratio_high": 1.01}
-    unsure = {"guideline": "MONOTONY", "kind": "monotony", "rhs": "MPI_Bcast"}
+    unsure: dict[str, object] = {"guideline": "MONOTONY", "kind": "monotony", "rhs": "MPI_Bcast"}
     unsure |= {"function": "MPI_Bcast", "bytes": 64, "other_bytes": 1024, "verdict": "undecided"}
     unsure |= {"ratio": None, "ratio_low": None, "ratio_high": None, "p": None, "p_adjusted": None}
     large = {"bytes": 65536, "other_bytes": 65536, "ratio": 1.31}

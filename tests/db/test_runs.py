@@ -132,11 +132,13 @@ def test_medians_are_of_all_blocks_without_warm_up(started: Database) -> None:
 def test_medians_pair_launches_by_number(started: Database) -> None:
     """A launch in which a case was wrong is missing from that case alone."""
     for suite, sequence in (("more", 0), ("before", 1), ("before", 0)):
-        outcome = "wrong" if (suite, sequence) == ("before", 1) else "ok"
-        put(started, build.run(suite, sequence), [Timed(), Timed(bytes=4, outcome=outcome)])
-    large, small = runs.medians(started, CAMPAIGN, ["before", "more", "before"])
+        small = Timed(bytes=4)
+        if (suite, sequence) == ("before", 1):
+            small = Timed(bytes=4, outcome="wrong")
+        put(started, build.run(suite, sequence), [Timed(), small])
+    large, other = runs.medians(started, CAMPAIGN, ["before", "more", "before"])
     assert len(set(large.runs)) == 3
-    assert small.runs == [large.runs[0], large.runs[2]]
+    assert other.runs == [large.runs[0], large.runs[2]]
     (alone, _) = runs.medians(started, CAMPAIGN, ["more"])
     assert alone.runs == large.runs[2:]
     assert alone.seconds == large.seconds[2:]
@@ -160,6 +162,16 @@ def test_medians_pool_a_case_that_a_plan_names_twice(started: Database) -> None:
     put(started, build.run(), [Timed(median_ns=10_000), Timed(median_ns=20_000)], reps=9)
     (found,) = runs.medians(started, CAMPAIGN, ["before"])
     assert 10_300 < found.seconds[0] * 1e9 < 19_400
+
+
+def test_medians_leave_out_samples_of_a_wrong_case(started: Database) -> None:
+    launch = build.run()
+    records = [
+        Check(record.case, "wrong", "") if isinstance(record, Check) else record
+        for record in build.records(launch, [Timed()])
+    ]
+    runs.put(started, launch, records)
+    assert runs.medians(started, CAMPAIGN, ["before"]) == []
 
 
 def test_medians_leave_out_failed_launches(started: Database) -> None:
@@ -203,9 +215,9 @@ def test_cost(started: Database) -> None:
     put(started, build.run(sequence=1), [Timed(), Timed(bytes=8, outcome="wrong")])
     failed = msgspec.structs.replace(build.run(sequence=2), outcome="failed", timed_seconds=0.0)
     runs.put(started, failed, [])
-    assert cost(started, CAMPAIGN) == Cost(
-        launches=3, failed=1, cells=2, seconds=pytest.approx(2.7), timed_seconds=pytest.approx(0.8)
-    )
+    found = cost(started, CAMPAIGN)
+    assert (found.launches, found.failed, found.cells) == (3, 1, 2)
+    assert found.seconds == pytest.approx(2.7) and found.timed_seconds == pytest.approx(0.8)
     assert cost(started, "another") == Cost(0, 0, 0, 0.0, 0.0)
 
 

@@ -1,125 +1,13 @@
-"""Builds the probe once and starts it under the real mpirun; decodes what it writes."""
+"""Builds the probe once a session, and a preload library that breaks calls."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 import pytest
 
-from plumbline_db.records import (
-    CaseRecord,
-    Check,
-    ConfigRecord,
-    Footer,
-    Header,
-    Order,
-    ProbeRecord,
-    Samples,
-)
-
-R = TypeVar("R")
-ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
-def decode(path: Path) -> list[ProbeRecord]:
-    """All complete lines of a record file."""
-    decoder = msgspec.json.Decoder(ProbeRecord)
-    text = path.read_bytes()
-    return [decoder.decode(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
-
-
-@dataclass(frozen=True)
-class Launch:
-    code: int
-    stdout: str
-    stderr: str
-    out: Path
-    records: list[ProbeRecord] = field(default_factory=list)
-
-    @property
-    def header(self) -> Header:
-        return self._of(Header)[0]
-
-    @property
-    def configs(self) -> dict[str, ConfigRecord]:
-        return {record.id: record for record in self._of(ConfigRecord)}
-
-    @property
-    def cases(self) -> dict[int, CaseRecord]:
-        return {record.case: record for record in self._of(CaseRecord)}
-
-    @property
-    def checks(self) -> dict[int, Check]:
-        return {record.case: record for record in self._of(Check)}
-
-    @property
-    def orders(self) -> list[list[int]]:
-        return [record.cases for record in self._of(Order)]
-
-    @property
-    def samples(self) -> list[Samples]:
-        return self._of(Samples)
-
-    @property
-    def footer(self) -> Footer:
-        return self._of(Footer)[0]
-
-    def _of(self, kind: type[R]) -> list[R]:
-        return [record for record in self.records if isinstance(record, kind)]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """`binary` under mpirun; plans and records live in `folder`."""
-
-    binary: Path
-    folder: Path
-    faulty: Path
-
-    def command(self, ranks: int, environment: dict[str, str]) -> list[str]:
-        argv = ["mpirun", "--oversubscribe", "-np", str(ranks)]
-        for name, value in environment.items():
-            argv += ["-x", f"{name}={value}"]
-        return argv
-
-    def write(self, lines: str, name: str = "plan") -> Path:
-        plan = self.folder / f"{name}.txt"
-        plan.write_text(f"plumbline-plan 1\n{lines}")
-        return plan
-
-    def run(
-        self,
-        lines: str,
-        ranks: int = 2,
-        environment: dict[str, str] | None = None,
-        out: Path | None = None,
-    ) -> Launch:
-        out = out or self.folder / "records.ndjson"
-        return self.start(
-            [*self.command(ranks, environment or {}), str(self.binary)]
-            + ["--plan", str(self.write(lines)), "--out", str(out)],
-            out,
-        )
-
-    def start(self, argv: list[str], out: Path | None = None) -> Launch:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env=os.environ | ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-        out = out or self.folder / "none"
-        records = decode(out) if out.exists() else []
-        return Launch(done.returncode, done.stdout, done.stderr, out, records)
+from tests.probes.launch import ROOT, Probe
 
 
 @pytest.fixture(scope="session")

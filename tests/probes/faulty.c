@@ -1,5 +1,5 @@
-/* A preload library that breaks one call in the way PLUMBLINE_TEST_FAULT names, to see that the probe
- * notices. The library's own functions (PMPI_) stay as they are. */
+/* A preload library that breaks one call in the way PLUMBLINE_TEST_FAULT names, to see that the
+ * probe notices. The library's own functions (PMPI_) stay as they are. */
 #include <mpi.h>
 
 #include <stdlib.h>

@@ -41,7 +41,11 @@ from plumbline_exporters.registry import exporters, write
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
-    """The campaign of these settings on this machine and library: the stored one, or a new one."""
+    """The campaign of these settings on this machine and library: the stored one, or a new one.
+    Raises UsageError when the settings name what the probe or the guidelines do not know."""
+    _chosen(bench, settings)
+    if settings.op not in bench.catalogue.ops:
+        raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     library = bench.installation.library
     text = msgspec.json.encode(settings).decode()
     facts = "\n".join([bench.machine.id, library.fingerprint, text])
@@ -151,7 +155,10 @@ class Loop:
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)
         found = tables.judge(lab, "before", self._guidelines, settings, ["before"])
-        found = tables.second_look(lab, "before", self._guidelines, settings, "before", {}, found)
+        if self._within_budget():
+            found = tables.second_look(
+                lab, "before", self._guidelines, settings, "before", {}, found
+            )
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
 
@@ -247,13 +254,14 @@ class Loop:
         return {(case.function, case.bytes): check.outcome for case, check in checks}
 
     def export(self, winners: Sequence[Winner]) -> None:
-        """All formats, in place; a file that an earlier export wrote and this one does not goes."""
+        """All formats, in place; a file that an earlier export wrote and this one does not goes.
+        A campaign that is finished exports the same bytes at any time."""
         bundle = Bundle(
             campaign=self._campaign,
             machine=self._bench.machine,
             library=self._bench.installation.library,
             winners=list(winners),
-            created=now(),
+            created=self._campaign.finished or now(),
             directory=self._folder.absolute(),
             preload_library=self._bench.preload,
             unsafe=self._settings.unsafe,
@@ -263,16 +271,20 @@ class Loop:
             exports.put(self._db, self._campaign.id, one)
         current = {one.path for one in written}
         for old in exports.get(self._db, self._campaign.id):
-            if old.path not in current and Path(old.path).parent == bundle.directory:
+            if old.path in current:
+                continue
+            if Path(old.path).parent == bundle.directory:
                 Path(old.path).unlink(missing_ok=True)
+            exports.forget(self._db, self._campaign.id, old.path)
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
-        if not winners:
-            self.export([])
+        finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
+        # The same rules once more, beside them what the confirmation found out about the winners.
+        self._campaign = finished
+        self.export(winners)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
         verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)
-        finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         campaigns.put(self._db, finished)
         return finished
 

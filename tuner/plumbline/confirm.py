@@ -4,6 +4,7 @@ alternate with launches of the library as it is. What comes out slower loses its
 from __future__ import annotations
 
 import math
+import statistics as numbers
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -13,12 +14,14 @@ from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT
-from plumbline.search.outcome import holds
+from plumbline.search.outcome import deciding, holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import Verdict, Winner
+
+REFERENCE_CELLS = 10
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -53,9 +56,26 @@ def confirm(
         verdicts = tables.second_look(
             lab, stage, guidelines, settings, suite, environment, verdicts
         )
-    ratios = _cold_ratios(lab, suite, left)
+    ratios = without_launch_factor(_cold_ratios(lab, suite, left), winners)
     kept, dropped = judge_winners(winners, ratios, verdicts, settings)
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+
+
+def without_launch_factor(
+    ratios: Mapping[Target, Sequence[float]], winners: Sequence[Winner]
+) -> dict[Target, list[float]]:
+    """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
+    the functions that no winner touches: the median of their log ratios, pair by pair, is taken
+    off. With fewer than REFERENCE_CELLS such cells the ratios stay as they are."""
+    touched = {winner.function for winner in winners}
+    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
+    if len(reference) < REFERENCE_CELLS:
+        return {cell: list(logs) for cell, logs in ratios.items()}
+    factors = [numbers.median(pair) for pair in zip(*reference, strict=False)]
+    return {
+        cell: [log - factor for log, factor in zip(logs, factors, strict=False)]
+        for cell, logs in ratios.items()
+    }
 
 
 def judge_winners(
@@ -71,11 +91,15 @@ def judge_winners(
     tested for "slower", corrected for their number (Benjamini-Hochberg)."""
     cells = [target for target, logs in ratios.items() if logs]
     slower = _slower(cells, ratios, settings)
-    violated = {f"{one.guideline}@{one.bytes}" for one in verdicts if one.verdict == "violated"}
+    violated = {
+        (one.function, f"{one.guideline}@{one.bytes}")
+        for one in verdicts
+        if one.verdict == "violated"
+    }
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
     for winner in winners:
-        inside = [one for one in cells if holds(winner, one)]
+        inside = [one for one in cells if deciding(winners, one) is winner]
         hurt = [one for one in inside if one in slower]
         if hurt:
             worst = max(hurt, key=lambda one: slower[one].ratio)
@@ -87,7 +111,7 @@ def judge_winners(
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        gone = [name for name in winner.removes if name not in violated]
+        gone = [name for name in winner.removes if (winner.function, name) not in violated]
         if (speed.high is None or speed.high >= 1) and not gone:
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue

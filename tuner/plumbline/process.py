@@ -22,7 +22,7 @@ GRACE_SECONDS = 3.0
 
 class Finished(msgspec.Struct, frozen=True):
     """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says
-    that the limit ended it. `stdout` and `stderr` hold the last OUTPUT_CAP_BYTES of each."""
+    that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap."""
 
     argv: list[str]
     status: int
@@ -38,6 +38,7 @@ def run(
     timeout_seconds: float,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    cap_bytes: int = OUTPUT_CAP_BYTES,
 ) -> Finished:
     """Runs `argv` to its end. Raises PlumblineError when the program cannot be started."""
     words = [str(word) for word in argv]
@@ -68,8 +69,8 @@ def run(
             argv=words,
             status=process.returncode,
             timed_out=timed_out,
-            stdout=_tail(out.fileno()),
-            stderr=_tail(err.fileno()),
+            stdout=_tail(out.fileno(), cap_bytes),
+            stderr=_tail(err.fileno(), cap_bytes),
             seconds=time.monotonic() - started,
         )
 
@@ -108,7 +109,7 @@ def _members(session: int) -> list[int]:
     return members
 
 
-def _tail(descriptor: int) -> str:
+def _tail(descriptor: int, cap_bytes: int) -> str:
     size = os.fstat(descriptor).st_size
-    data = os.pread(descriptor, OUTPUT_CAP_BYTES, max(0, size - OUTPUT_CAP_BYTES))
+    data = os.pread(descriptor, cap_bytes, max(0, size - cap_bytes))
     return data.decode(errors="replace")

@@ -85,8 +85,11 @@ def _checked(where: str, settings: Settings) -> Settings:
         "launches must be at least 6 (fewer cannot show anything)": settings.launches < 6,
         "blocks and reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "rounds must not be negative": settings.rounds < 0,
+        "budget_seconds must not be negative": not settings.budget_seconds >= 0,
+        "launch_timeout_seconds must be positive": not settings.launch_timeout_seconds > 0,
+        "seed must not be negative": settings.seed < 0,
         "alpha must lie between 0 and 1": not 0 < settings.alpha < 1,
-        "tolerance must not be negative": settings.tolerance < 0,
+        "tolerance must lie between 0 and 1": not 0 <= settings.tolerance < 1,
     }
     for problem, broken in problems.items():
         if broken:

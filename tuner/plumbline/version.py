@@ -6,11 +6,15 @@ import re
 
 
 def key(version: str) -> tuple[int, ...]:
-    """Sort key: the numeric fields; anything after the first non-numeric part is left out."""
+    """Sort key: the numeric fields, so that 5.0 equals 5.0.0; anything after the first non-numeric
+    part is left out."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     if match is None:
         raise ValueError(f"not a version number: {version!r}")
-    return tuple(int(field) for field in match[0].split("."))
+    fields = [int(field) for field in match[0].split(".")]
+    while fields and fields[-1] == 0:
+        fields.pop()
+    return tuple(fields)
 
 
 def at_least(version: str, bound: str) -> bool:

@@ -7,8 +7,16 @@ static char reason[256];
 
 static int refused(const char *library, const char *knob, int off)
 {
+    struct pl_knob_start start = {off != 0, false};
     reason[0] = '\0';
-    return pl_knob_obstacle(library, knob, off != 0, reason, sizeof reason);
+    return pl_knob_obstacle(library, knob, start, reason, sizeof reason);
+}
+
+static int refused_with_rules_file(const char *library, const char *knob)
+{
+    struct pl_knob_start start = {false, true};
+    reason[0] = '\0';
+    return pl_knob_obstacle(library, knob, start, reason, sizeof reason);
 }
 
 int main(void)
@@ -28,6 +36,10 @@ int main(void)
     CHECK(!refused("Open MPI v5.1.0, …", knob, 1));
     CHECK(!refused("Open MPI v6.0.0, …", knob, 1));
     CHECK(refused("Open MPI of unknown version", knob, 1)); /* in doubt it is not in force */
+
+    CHECK(refused_with_rules_file("Open MPI v4.1.8, …", knob));
+    CHECK(strstr(reason, "coll_tuned_dynamic_rules_filename") != NULL);
+    CHECK(!refused_with_rules_file("Open MPI v5.0.11, …", knob));
 
     CHECK(!refused("Open MPI v5.0.6", "coll_tuned_bcast_algorithm_segmentsize", 0));
     CHECK(refused("Open MPI v5.0.6", "coll_tuned_bcast_algorithm_knomial_radix", 0));

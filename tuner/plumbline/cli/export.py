@@ -61,7 +61,7 @@ def command(
             db,
             found.id,
             output.absolute(),
-            created=loop.now(),
+            created=found.finished or loop.now(),
             preload_library=paths.layout().preload(library.id),
             unsafe=unsafe,
         )

@@ -74,6 +74,8 @@ def command(
         wanted = [int(word) for word in sizes.split(",")]
     except ValueError:
         raise click.UsageError("--sizes takes whole numbers with commas between") from None
+    if min(wanted) < 0:
+        raise click.UsageError("--sizes must not be negative")
     bench = workbench(mpi_prefix)
     known = bench.catalogue.variants_of()
     if function not in {one.name for one in bench.catalogue.functions}:

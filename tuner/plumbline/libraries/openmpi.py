@@ -20,6 +20,9 @@ _COMPLAINTS = (
     "The following MCA parameter has been",
     "was unable to open the rules file",
 )
+# mca_base_env_list_internal is what exported files use on Open MPI 4.
+_SETTINGS = re.compile(r"OMPI_MCA_(coll_|mca_base_env_list|mca_base_param_files$)")
+_INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
 
 @family("openmpi")
@@ -86,9 +89,8 @@ class OpenMpi:
         return {name + suffix: "1" for name in names for suffix in ("", "_CONFIRM")}
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        pattern = re.compile(r"OMPI_MCA_(coll_|mca_base_env_list$|mca_base_param_files$)")
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
-        return sorted(name for name in environment if pattern.match(name) or name in ours)
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
@@ -98,7 +100,11 @@ class OpenMpi:
 
 
 def _ompi_info(info: Path, *options: str) -> str:
-    done = process.run([info, *options], timeout_seconds=60)
+    # What the user has set for applications is not what the library comes with.
+    clean = {name: value for name, value in os.environ.items() if not _SETTINGS.match(name)}
+    done = process.run(
+        [info, *options], timeout_seconds=60, environment=clean, cap_bytes=_INFO_CAP_BYTES
+    )
     if done.status != 0:
         raise PlumblineError(
             f"{info} failed with status {done.status}: {done.stderr.strip()[-300:]}; "

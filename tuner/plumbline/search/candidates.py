@@ -130,7 +130,11 @@ class Menu:
         return Candidate(knobs=knobs(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
-        """Those that an exported file can hold for each size, on this version of the library."""
+        """Those that this library has, and that an exported file for it can hold for each size."""
         v2 = version.at_least(self._library.version, self._space.rules_v2_since)
         allowed = {"v1", "v2"} if v2 else {"v1"}
-        return [one for one in entry.parameters_of(algorithm) if one.rules in allowed]
+        return [
+            one
+            for one in entry.parameters_of(algorithm)
+            if one.rules in allowed and one.knob in self._installed
+        ]

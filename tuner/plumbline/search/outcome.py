@@ -19,7 +19,7 @@ def record(
     nprocs: int,
 ) -> Search:
     """The record of one cell of round `number`."""
-    holding = next((one for one in winners if holds(one, target)), None)
+    holding = deciding(winners, target)
     return Search(
         round=number,
         function=target.function,
@@ -35,10 +35,17 @@ def record(
 
 
 def holds(winner: Winner, target: Target) -> bool:
-    """Whether `winner` is in force in the cell `target`."""
+    """Whether the cell `target` is one that `winner` is for."""
     return (
         winner.function == target.function and winner.bytes_from <= target.bytes <= winner.bytes_to
     )
+
+
+def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
+    """The winner that answers a call of this cell: a variant of ours stands before the library."""
+    holding = [one for one in winners if holds(one, target)]
+    ours = [one for one in holding if one.variant != "default"]
+    return next(iter(ours + holding), None)
 
 
 def label(variant: str, knobs: dict[str, str]) -> str:

@@ -172,7 +172,10 @@ def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
 
 def _check(path: Path, space: Space) -> None:
     seen: set[str] = set()
+    functions = [entry.name for entry in space.function]
     for entry in space.function:
+        if functions.count(entry.name) > 1:
+            raise UsageError(f"search space {path}: {entry.name} stands there twice")
         names = [one.name for one in entry.algorithms]
         for parameter in entry.parameters:
             unknown = set(parameter.algorithms) - set(names)

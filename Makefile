@@ -1,0 +1,99 @@
+# Everything a person types; `make help` lists it. Everything is incremental.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+MPICC ?= mpicc
+PREFIX ?= /usr/local
+DESTDIR ?=
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+export MPICC
+
+# Debian packages: what a campaign needs, and what tests and checks need beyond that.
+RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev make openmpi-bin pkg-config python3-venv
+TEST_PACKAGES = clang-format cppcheck prometheus valgrind
+
+BIN = $(VENV)/bin
+STAMPS = $(VENV)/stamps
+MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
+C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
+PY_FOLDERS = tuner db exporters tests
+
+.PHONY: help setup build campaign test check bench install clean distclean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo
+	@echo 'make campaign ARGS="--nprocs 8 --sizes 1024,65536"   options for plumbline campaign'
+	@echo 'make build MPICC=/opt/openmpi-5.0.9/bin/mpicc         probes for another MPI library'
+	@echo 'make install PREFIX=/opt/plumbline DESTDIR=stage       a tree that can be moved'
+
+setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
+
+build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC
+	@$(MAKE) --no-print-directory -C collectives-alt all
+	@$(MAKE) --no-print-directory -C probes all
+
+campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
+	@$(BIN)/plumbline campaign $(ARGS)
+
+test: setup $(STAMPS)/test-packages build  ## all tests (ARGS for pytest)
+	@$(MAKE) --no-print-directory -C probes check-unit
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
+	clang-format --dry-run -Werror $(C_FILES)
+	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
+	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
+	cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
+	    --std=c11 -I collectives-alt -I collectives-alt/common -I probes \
+	    --suppress=missingInclude --suppress=unknownMacro $(filter %.c,$(C_FILES))
+	$(BIN)/ruff check $(PY_FOLDERS)
+	$(BIN)/ruff format --check $(PY_FOLDERS)
+	$(BIN)/mypy
+
+bench: setup build  ## the figures that performance targets speak of, as ratios in one run
+	$(BIN)/python tests/bench/bench.py $(ARGS)
+
+install: setup build  ## into DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
+	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	install build/$(MPI_ID)/probe build/$(MPI_ID)/libplumbline.so \
+	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
+	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
+	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python .
+	install tuner/plumbline.sh $(DESTDIR)$(PREFIX)/bin/plumbline
+
+clean:  ## what build and the tests have made; the database stays
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(PY_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean  ## also the Python environment
+	rm -rf $(VENV) *.egg-info
+
+$(STAMPS)/python: pyproject.toml $(STAMPS)/run-packages
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
+$(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))
+
+# Installs what is missing, as root or through sudo; else one line says what to install.
+define packages
+@missing=; for name in $(1); do \
+    dpkg-query -W -f '$${db:Status-Status}' $$name 2>/dev/null | grep -qx installed || \
+        missing="$$missing $$name"; \
+done; \
+if [ -n "$$missing" ]; then \
+    if [ "$$(id -u)" = 0 ]; then become=; \
+    elif sudo -n true 2>/dev/null; then become=sudo; \
+    else echo "install these packages first: apt-get install$$missing" >&2; exit 1; fi; \
+    echo "installing$$missing"; \
+    { $$become apt-get update -q && $$become env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends $$missing; } >/dev/null || exit 1; \
+fi; mkdir -p $(STAMPS) && touch $@
+endef

@@ -1,0 +1,16 @@
+/* Prints one line a variant: name, function, kind, restrictions. Needs no mpirun. */
+#include "variant.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    for (int i = 0; i < pl_catalogue_size; i++) {
+        const struct pl_variant *variant = pl_catalogue[i];
+        if (pl_variant_by_name(variant->name) != variant)
+            return 1;
+        printf("%s %s %d %u\n", variant->name, pl_function_name(variant->function),
+               (int)variant->kind, variant->restrictions);
+    }
+    return pl_variant_by_name("default") != NULL;
+}

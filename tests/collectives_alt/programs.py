@@ -1,0 +1,77 @@
+"""Builds and starts the C programs of this folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+ROOM = ROOT / "collectives-alt"
+
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
+UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"
+
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@dataclass(frozen=True)
+class Build:
+    """The library under test, in a folder of its own. The static library and what is linked with
+    it trap undefined behaviour; libplumbline.so is built as users get it."""
+
+    folder: Path
+
+    @property
+    def preload(self) -> Path:
+        return self.folder / "libplumbline.so"
+
+    def program(self, name: str) -> Path:
+        return self.folder / name
+
+
+def make(folder: Path) -> Build:
+    build = Build(folder)
+    static, shared = folder / "libcollectives-alt.a", folder / "libplumbline.so"
+    command = ["make", "-s", "-j2", "-C", str(ROOM), f"BUILD={folder}"]
+    for target, flags in ((static, f"-Werror {UNDEFINED}"), (shared, "-Werror")):
+        subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
+    compile_program(build, "variants", ["variants.c", "cases.c", "layouts.c"])
+    for name in ("hygiene", "volume", "catalogue"):
+        compile_program(build, name, [f"{name}.c"])
+    parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
+    compile_program(build, "profiles", ["profiles.c", *parser])
+    for name in ("application", "handler", "overhead"):
+        compile_program(build, name, [f"{name}.c"], linked=False)
+    return build
+
+
+def compile_program(build: Build, name: str, sources: list[str], linked: bool = True) -> None:
+    with_library = [*UNDEFINED.split(), str(build.folder / "libcollectives-alt.a"), "-lm"]
+    options = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS, f"-I{ROOM}", f"-I{ROOM}/common"]
+    inputs = [*sources, *(with_library if linked else [])]
+    subprocess.run(
+        ["mpicc", *options, *inputs, "-o", str(build.program(name))],
+        check=True,
+        cwd=HERE,
+        timeout=100,
+    )
+
+
+def mpirun(
+    nprocs: int,
+    *command: str | Path,
+    env: dict[str, str] | None = None,
+    timeout: float = 100,
+) -> subprocess.CompletedProcess[str]:
+    """Starts ranks. Each variable of `env` is given to the ranks, not to mpirun."""
+    exports = [token for key, value in (env or {}).items() for token in ("-x", f"{key}={value}")]
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", "-np", str(nprocs), *exports, *map(str, command)],
+        env={**os.environ, **AS_ROOT},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )

@@ -1,0 +1,186 @@
+"""libplumbline.so under programs that know nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collectives_alt.programs import AS_ROOT, Build, mpirun
+
+pytestmark = pytest.mark.mpi
+
+RULES = """\
+rule function=MPI_Allreduce nprocs=4-4 bytes=400-65536 variant=allreduce_as_reduce_plus_bcast
+rule function=MPI_Reduce nprocs=1-inf bytes=0-inf variant=reduce_ring
+rule function=MPI_Gather nprocs=1-8 bytes=0-inf variant=gather_binomial
+rule function=MPI_Bcast nprocs=5-8 bytes=0-inf variant=bcast_as_scatter_plus_allgather
+"""
+
+
+class Started:
+    """One run of the plain program, with everything it left behind."""
+
+    def __init__(
+        self, build: Build, folder: Path, profile: str | Path | None, *arguments: str
+    ) -> None:
+        self.path = folder / "site.profile"
+        if isinstance(profile, str):
+            self.path.write_text(f"plumbline-profile 1\n{profile}")
+        elif profile is not None:
+            self.path = profile
+        self.env = {
+            "LD_PRELOAD": str(build.preload),
+            "PLUMBLINE_REPORT": str(folder / "report.json"),
+        }
+        if profile is not None:
+            self.env["PLUMBLINE_PROFILE"] = str(self.path)
+        self.done = mpirun(4, build.program("application"), *arguments, env=self.env)
+        self.report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+        assert [p.name for p in folder.glob("*.part")] == []
+
+    def function(self, name: str) -> dict[str, Any]:
+        return next(f for f in self.report["functions"] if f["function"] == name)
+
+
+@pytest.fixture(scope="module")
+def plain(build: Build) -> str:
+    done = mpirun(4, build.program("application"))
+    assert done.returncode == 0
+    return done.stdout
+
+
+@pytest.mark.parametrize("start", ["init", "thread", "unseen"])
+def test_replaces_what_the_profile_says(
+    build: Build, tmp_path: Path, plain: str, start: str
+) -> None:
+    run = Started(build, tmp_path, RULES, start)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, plain, "")
+    assert run.report["in_force"] is True
+    assert run.report["profile"] == str(run.path)
+    assert [(rule["line"], rule["replaced"]) for rule in run.report["rules"]] == [
+        (5, 0),
+        (4, 1),
+        (3, 1),
+        (2, 2),
+    ]
+    # 400 and 4000 bytes; 4 and 40, the inter-communicator and the half of two ranks are not.
+    assert run.function("MPI_Allreduce") == {
+        "function": "MPI_Allreduce",
+        "calls": 6,
+        "replaced": 2,
+        "fallen_through": 4,
+        "bytes": 4400,
+    }
+    # The non-commutative operation falls through; the sum of the hashes does not.
+    assert run.function("MPI_Reduce")["replaced"] == 1
+    assert run.function("MPI_Reduce")["fallen_through"] == 1
+    # One process count too few.
+    assert run.function("MPI_Bcast")["replaced"] == 0
+
+
+def test_an_inter_communicator_falls_through(build: Build, tmp_path: Path, plain: str) -> None:
+    rule = "rule function=MPI_Allreduce nprocs=1-inf bytes=0-inf variant="
+    run = Started(build, tmp_path, rule + "allreduce_as_reduce_scatter_block_plus_allgather")
+    assert (run.done.stdout, run.done.stderr) == (plain, "")
+    assert run.function("MPI_Allreduce")["replaced"] == 5
+    assert run.function("MPI_Allreduce")["fallen_through"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("rule nprocs=4\n", ":2: 'nprocs=4': not a range"),
+        (RULES + RULES, ":6: overlaps with the rule on line 2"),
+        ('library version="Open MPI v1.2.3"\n' + RULES, 'made for "Open MPI v1.2.3"'),
+    ],
+)
+def test_a_useless_profile_is_reported_once(
+    build: Build, tmp_path: Path, plain: str, text: str, reason: str
+) -> None:
+    run = Started(build, tmp_path, text)
+    assert (run.done.returncode, run.done.stdout) == (0, plain)
+    assert run.done.stderr.count("plumbline:") == 1
+    assert f"{run.path}{reason}" in run.done.stderr.replace(": made", "made")
+    assert (run.report["in_force"], run.report["functions"]) == (False, [])
+
+
+@pytest.mark.parametrize("start", ["init", "unseen"])
+def test_a_missing_profile(build: Build, tmp_path: Path, plain: str, start: str) -> None:
+    run = Started(build, tmp_path, tmp_path / "none", start)
+    assert run.done.stdout == plain
+    assert run.done.stderr.count("plumbline:") == 1
+    assert f"{tmp_path}/none: No such file" in run.done.stderr
+    assert "No such file" in run.report["reason"]
+
+
+def test_no_profile_is_silent(build: Build, tmp_path: Path, plain: str) -> None:
+    run = Started(build, tmp_path, None)
+    assert (run.done.stdout, run.done.stderr) == (plain, "")
+    assert run.report["profile"] is None
+    assert run.report["reason"] == "PLUMBLINE_PROFILE is not set"
+
+
+def test_rank_0_reads_for_all(build: Build, tmp_path: Path, plain: str) -> None:
+    """Ranks that see another file must not decide otherwise: they would wait for each other."""
+    profile, report = tmp_path / "p", tmp_path / "report.json"
+    profile.write_text(f"plumbline-profile 1\n{RULES}")
+
+    def half(path: Path) -> list[str]:
+        variables = (
+            f"LD_PRELOAD={build.preload}",
+            f"PLUMBLINE_PROFILE={path}",
+            f"PLUMBLINE_REPORT={report}",
+        )
+        exports = [token for variable in variables for token in ("-x", variable)]
+        return ["-np", "2", *exports, str(build.program("application"))]
+
+    done = subprocess.run(
+        ["mpirun", "--oversubscribe", *half(profile), ":", *half(tmp_path / "none")],
+        env={**os.environ, **AS_ROOT},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (plain, "")
+    assert json.loads(report.read_text())["in_force"] is True
+
+
+def test_a_report_that_cannot_be_written(build: Build, tmp_path: Path, plain: str) -> None:
+    env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_REPORT": str(tmp_path / "no" / "r")}
+    done = mpirun(4, build.program("application"), env=env)
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert done.stderr.count("plumbline: cannot write the report") == 1
+
+
+def test_errors_reach_the_handler_once(build: Build, tmp_path: Path) -> None:
+    profile = tmp_path / "p"
+    profile.write_text(
+        "plumbline-profile 1\n"
+        "rule function=MPI_Allgather nprocs=1-inf bytes=0-inf variant=allgather_as_alltoall\n"
+    )
+    env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_PROFILE": str(profile)}
+    done = mpirun(2, build.program("handler"), env=env)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(
+        2 * ["ok illegal count", "ok illegal type", "ok no memory"]
+    )
+
+
+def test_overhead_without_a_rule(build: Build) -> None:
+    """At most 10 ns a call over PMPI_; the better of three runs, since others use the machine."""
+    env = {"LD_PRELOAD": str(build.preload)}
+    runs = [mpirun(1, build.program("overhead"), env=env) for _ in range(3)]
+    assert min(float(run.stdout) for run in runs) <= 10
+
+
+def test_only_mpi_entry_points_are_exported(build: Build) -> None:
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", build.preload], check=True, capture_output=True, text=True
+    ).stdout.split()[2::3]
+    assert {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Allreduce"} <= set(symbols)
+    assert [name for name in symbols if not name.startswith("MPI_")] == []

@@ -1,0 +1,101 @@
+"""Every variant against the library's own function: results, volume, memory, messages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.collectives_alt.programs import ROOM, Build, mpirun
+
+NAMES = re.findall(r"^PL_VARIANT\((\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE)
+COMMUTATIVE, NO_IN_PLACE, LAYOUT = 1, 2, 4 | 8
+ROOTED = {"MPI_Bcast", "MPI_Gather", "MPI_Scatter", "MPI_Reduce"}
+REDUCTIONS = {
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Scan",
+}
+
+
+def summaries(output: str) -> dict[str, tuple[int, int]]:
+    """(cases, refused) of each variant that passed."""
+    found = re.findall(r"^ok (\w+) (\d+) refused=(\d+)$", output, re.MULTILINE)
+    return {name: (int(cases), int(refused)) for name, cases, refused in found}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 7, 8])
+def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
+    done = mpirun(nprocs, build.program("variants"), timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = summaries(done.stdout)
+    assert list(passed) == NAMES
+    # `refused` counts non-commutative operations and, for mock-ups of reductions, types with gaps.
+    assert all(cases >= 40 for cases, _ in passed.values())
+    assert passed["reduce_ring"][1] > 0
+    assert all(passed[name][1] == 0 for name in NAMES if "gather" in name.split("_as_")[0])
+
+
+def test_catalogue(build: Build) -> None:
+    listing = subprocess.run(
+        [build.program("catalogue")], check=True, capture_output=True, text=True
+    ).stdout
+    rows = [line.split() for line in listing.splitlines()]
+    assert [row[0] for row in rows] == NAMES
+    for name, function, _, text in rows:
+        restrictions, folder = int(text), function.removeprefix("MPI_").lower()
+        assert (ROOM / folder / f"{name.removeprefix(folder + '_')}.c").is_file()
+        # What not every rank can see must not decide.
+        assert not (function in ROOTED and restrictions & NO_IN_PLACE), name
+        assert not (function not in REDUCTIONS and restrictions & (LAYOUT | COMMUTATIVE)), name
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("nprocs", [1, 3, 4])
+def test_volume(build: Build, nprocs: int) -> None:
+    done = mpirun(nprocs, build.program("volume"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not ok" not in done.stdout
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("nprocs", [2, 5])
+def test_messages_and_communicators_are_private(build: Build, nprocs: int) -> None:
+    done = mpirun(nprocs, build.program("hygiene"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == 8
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_memory_under_valgrind(build: Build, tmp_path: Path) -> None:
+    """No error that valgrind can see in our files or below them, and no leak of our memory."""
+    done = mpirun(
+        2,
+        *("valgrind", "--leak-check=full", "--xml=yes", f"--xml-file={tmp_path}/%p.xml"),
+        build.program("variants"),
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    ours = {path.name for path in ROOM.rglob("*.c")}
+    reports = list(tmp_path.glob("*.xml"))
+    assert len(reports) == 2
+    seen = 0
+    for report in reports:
+        root = ElementTree.parse(report).getroot()
+        assert root.findtext("status[last()]/state") == "FINISHED"
+        for error in root.findall("error"):
+            seen += 1
+            files = [frame.findtext("file") for frame in error.findall("stack[1]/frame")]
+            kind = error.findtext("kind") or ""
+            if kind.startswith("Leak"):  # who called malloc
+                assert files[1] not in ours, ElementTree.tostring(error, "unicode")
+            else:
+                assert ours.isdisjoint(files), ElementTree.tostring(error, "unicode")
+    assert seen > 0  # Open MPI keeps some memory at its end: the reports are real

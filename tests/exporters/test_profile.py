@@ -1,0 +1,86 @@
+"""The profile names a variant for each range of calls, and no call twice."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters import profile
+from tests.exporters.bundles import bundle, tuned, variant
+
+RULE = re.compile(
+    r"rule function=(MPI_\w+) nprocs=(\d+)-(\d+) bytes=(\d+)-(\d+|inf) variant=([a-z0-9_]+)"
+)
+
+
+def rules(*winners: Winner) -> list[str]:
+    (text,) = profile.files(bundle(*winners)).values()
+    first, *lines = text.splitlines()
+    assert first == "plumbline-profile 1"
+    library, *kept = [line for line in lines if not line.startswith("#")]
+    assert library == 'library version="Open MPI v4.1.4"'
+    assert all(RULE.fullmatch(line) for line in kept)
+    return kept
+
+
+def test_variants_alone() -> None:
+    winners = (
+        tuned("MPI_Bcast", "1", 0, 64),
+        variant("MPI_Allreduce", "allreduce_as_reduce_plus_bcast", 8192, 65536),
+        variant("MPI_Gather", "gather_binomial", 0, UNBOUNDED_BYTES, 8),
+    )
+    assert rules(*winners) == [
+        "rule function=MPI_Allreduce nprocs=4-4 bytes=8192-65536 "
+        "variant=allreduce_as_reduce_plus_bcast",
+        "rule function=MPI_Gather nprocs=8-8 bytes=0-inf variant=gather_binomial",
+    ]
+    assert profile.files(bundle(winners[0])) == {}
+
+
+def test_padded_volumes_are_served() -> None:
+    """4096 bytes on 3 ranks are measured as 4098 where blocks are equal."""
+    for function, end in (("MPI_Gather", 4098), ("MPI_Allgatherv", 4096), ("MPI_Reduce", 4096)):
+        (rule,) = rules(variant(function, "v", 1024, 4096, 3))
+        assert f"bytes=1024-{end} " in rule
+
+
+def test_functions_without_a_volume() -> None:
+    with pytest.raises(PlumblineError, match="no rank knows the volume"):
+        rules(variant("MPI_Alltoallv", "v", 0, 64))
+
+
+def test_winners_that_claim_the_same_call() -> None:
+    with pytest.raises(PlumblineError, match="overlap"):
+        rules(variant("MPI_Reduce", "v", 0, 64), variant("MPI_Reduce", "w", 64, 128))
+
+
+@pytest.mark.parametrize("text", ["", ", package", 'Open "MPI"', "Open\nMPI"])
+def test_library_that_cannot_be_named(text: str) -> None:
+    given_ = bundle(variant("MPI_Reduce", "v", 0, 64))
+    library = msgspec.structs.replace(given_.library, version_string=text)
+    with pytest.raises(PlumblineError, match="cannot be named"):
+        profile.files(msgspec.structs.replace(given_, library=library))
+
+
+@given(
+    function=st.sampled_from(["MPI_Gather", "MPI_Reduce", "MPI_Allgather"]),
+    nprocs=st.integers(1, 9),
+    bounds=st.lists(st.integers(0, 200), unique=True, min_size=2).map(sorted),
+)
+def test_ranges_ascend_and_hold_their_winners(
+    function: str, nprocs: int, bounds: list[int]
+) -> None:
+    pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
+    winners = [variant(function, f"v{low}", low, high, nprocs) for low, high in pairs]
+    last = -1
+    for rule, (low, high) in zip(rules(*winners), pairs, strict=True):
+        match = RULE.fullmatch(rule)
+        assert match is not None and match[6] == f"v{low}"
+        assert last < int(match[4]) == low <= high <= int(match[5]) < high + nprocs
+        last = int(match[5])

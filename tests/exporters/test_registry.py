@@ -1,0 +1,157 @@
+"""Every format keeps the contract of the registry; files are written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Export
+from plumbline_exporters.bundle import Bundle, load_bundle
+from plumbline_exporters.registry import exporter, exporters, write
+from tests.db import build
+from tests.exporters.bundles import bundle, tuned, variant
+
+FULL = (
+    tuned("MPI_Allreduce", "basic_linear", 8192, 65536),
+    variant("MPI_Gather", "gather_binomial", 0, 262144),
+)
+
+
+def placed(folder: Path, *winners: object) -> Bundle:
+    return msgspec.structs.replace(bundle(*(winners or FULL)), directory=folder)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", list(exporters()))
+class TestEveryFormat:
+    def test_is_described(self, name: str) -> None:
+        assert exporters()[name].name == name
+        assert exporters()[name].summary
+        assert set(exporters()[name].needs) <= set(exporters())
+
+    def test_is_pure(self, name: str) -> None:
+        files = exporters()[name].files
+        assert files(bundle(*FULL)) == files(bundle(*FULL))
+
+    def test_texts_are_whole_and_say_where_they_come_from(self, name: str) -> None:
+        for file, text in exporters()[name].files(bundle(*FULL)).items():
+            assert Path(file).name == file
+            assert text.endswith("\n")
+            for fact in ("node1", "9d1c5f6a", "c-20250301-a", "2025-03-01T12:00:00Z", "GL12 16384"):
+                assert fact in text
+
+    def test_copes_with_no_winners(self, name: str) -> None:
+        for text in exporters()[name].files(bundle()).values():
+            assert not re.search(r"\bMPI_", text)
+
+
+def test_formats() -> None:
+    assert sorted(exporters()) == ["env", "json", "mca-params", "ompi-rules", "profile"]
+
+
+def test_a_name_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="two exporters are called env"):
+        exporter("env", "another")(lambda bundle: {})
+
+
+def test_writing(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "out"
+    exports = write(placed(folder), ["env", "json", "env"])
+    assert [(e.format, Path(e.path).name) for e in exports] == [
+        ("ompi-rules", "ompi-rules.conf"),
+        ("profile", "plumbline.profile"),
+        ("env", "plumbline.sh"),
+        ("json", "plumbline.json"),
+    ]
+    assert sorted(os.listdir(folder)) == sorted(Path(e.path).name for e in exports)
+    for export in exports:
+        assert hashlib.sha256(Path(export.path).read_bytes()).hexdigest() == export.sha256
+        assert export.created == "2025-03-01T12:00:00Z"
+        assert Path(export.path).parent == folder
+
+
+def test_files_are_readable_for_others(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        (export,) = write(placed(tmp_path), ["json"])
+    finally:
+        os.umask(mask)
+    assert Path(export.path).stat().st_mode & 0o777 == 0o644
+
+
+def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    write(placed(tmp_path), ["env"])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    bad = placed(tmp_path, tuned("MPI_Bcast", "1"), tuned("MPI_Allreduce", "ring", 1024, 4096))
+    with pytest.raises(PlumblineError, match="do not commute"):
+        write(bad, ["json", "env"])
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no export format csh; there are: env, json"):
+        write(placed(tmp_path), ["json", "csh"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(PlumblineError, match=r"cannot write in .*file"):
+        write(placed(file), ["json"])
+
+
+def test_relative_folder_is_a_bug() -> None:
+    with pytest.raises(ValueError, match="not absolute"):
+        write(placed(Path("out")), ["json"])
+
+
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (export,) = write(placed(tmp_path), ["json"])
+    old = Path(export.path).read_bytes()
+
+    def no_space(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(PlumblineError, match="No space left"):
+        write(placed(tmp_path, FULL[0]), ["json"])
+    assert Path(export.path).read_bytes() == old
+    assert os.listdir(tmp_path) == ["plumbline.json"]
+
+
+def test_bundle_from_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        campaign = build.finished(db)
+    with Database.open(tmp_path / "plumbline.db") as db:
+        loaded = load_bundle(db, None, Path("out"), created="now", preload_library=Path("lib.so"))
+    assert loaded.campaign == campaign
+    assert loaded.library == build.LIBRARY and loaded.machine == build.MACHINE
+    assert [winner.function for winner in loaded.winners] == ["MPI_Allreduce", "MPI_Gather"]
+    assert loaded.directory == tmp_path / "out"
+    assert loaded.preload_library == tmp_path / "lib.so"
+    formats = [export.format for export in write(loaded, ["env", "mca-params", "json"])]
+    assert formats == ["ompi-rules", "profile", "env", "mca-params", "json"]
+
+
+def test_json_holds_everything(tmp_path: Path) -> None:
+    (export,) = write(placed(tmp_path), ["json"])
+    document = json.loads(Path(export.path).read_text())
+    assert document["format"] == "plumbline-winners" and document["version"] == 1
+    assert document["winners"] == [msgspec.to_builtins(winner) for winner in FULL]
+    assert document["machine"] == msgspec.to_builtins(build.MACHINE)
+    assert document["library"]["fingerprint"] == "9d1c5f6a"
+    assert document["campaign"] == msgspec.to_builtins(build.CAMPAIGN)
+    assert document["created"] == "2025-03-01T12:00:00Z"
+
+
+def test_exports_are_records(tmp_path: Path) -> None:
+    assert all(isinstance(export, Export) for export in write(placed(tmp_path), ["env"]))

@@ -1,0 +1,177 @@
+"""Every record of every function, at several numbers of ranks, against docs/plan-and-records.md."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from plumbline_db.records import Begin, CaseRecord, Check, Footer, Header, Order, Samples
+from tests.probes.launch import Launch, Probe
+
+pytestmark = pytest.mark.mpi
+
+BLOCKS, WARMUP, REWARM = 2, 3, 1
+VECTORS = ("Bcast", "Reduce", "Allreduce", "Scan", "Exscan", "Reduce_local")
+EQUAL_BLOCKS = ("Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_block")
+UNEVEN_BLOCKS = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter")
+FUNCTIONS = ("Barrier", *VECTORS, *EQUAL_BLOCKS, *UNEVEN_BLOCKS)
+REDUCTIONS = (*VECTORS[1:], "Reduce_scatter", "Reduce_scatter_block")
+SIZES = (0, 1, 7, 100, 4096)
+TYPES = {"MPI_BYTE": 1, "MPI_INT": 4, "MPI_DOUBLE": 8, "MPI_FLOAT": 4, "MPI_INT64_T": 8}
+OPS = {
+    "MPI_BYTE": ("MPI_BOR",),
+    "MPI_INT": ("MPI_SUM", "MPI_MAX"),
+    "MPI_DOUBLE": ("MPI_SUM",),
+    "MPI_FLOAT": ("MPI_PROD",),
+    "MPI_INT64_T": ("MPI_MIN",),
+}
+
+
+def all_cases(ranks: int) -> list[str]:
+    cases: list[str] = []
+    for function, size, kind in itertools.product(FUNCTIONS, SIZES, TYPES):
+        ops = OPS[kind] if function in REDUCTIONS else ("MPI_BOR",)
+        for op in ops:
+            root = len(cases) % ranks
+            cases.append(
+                f"case id={len(cases)} function=MPI_{function} bytes={size} type={kind} op={op} "
+                f"root={root} reps={1 + len(cases) % 3}"
+            )
+    return cases
+
+
+def bytes_moved(case: CaseRecord, ranks: int) -> int:
+    """The volume table of docs/plan-and-records.md."""
+    name, width = case.function.removeprefix("MPI_"), TYPES[case.type]
+    if name == "Barrier":
+        return 0
+    elements = -(-case.bytes // width)
+    if name in EQUAL_BLOCKS:
+        elements = -(-elements // ranks) * ranks
+    return elements * width
+
+
+def check_shape(launch: Launch, ranks: int, case_count: int) -> None:
+    """Which records there are, and in which order."""
+    kinds = [type(record) for record in launch.records]
+    expected = [Header, *[CaseRecord] * case_count, *[Begin, Check] * case_count]
+    for _ in range(BLOCKS):
+        expected += [Order, *[Samples] * case_count]
+    assert kinds == [*expected, Footer]
+    assert list(launch.cases) == list(range(case_count))
+    begun = [record.case for record in launch.records if isinstance(record, Begin)]
+    assert begun == list(launch.checks) == list(range(case_count))
+    assert launch.header.nprocs == launch.header.ppn == len(launch.header.binding) == ranks
+
+
+def check_samples(launch: Launch) -> None:
+    samples = iter(launch.samples)
+    for block, order in enumerate(launch.orders):
+        assert sorted(order) == list(launch.cases)
+        for number in order:
+            record = next(samples)
+            assert (record.case, record.block) == (number, block)
+            assert len(record.warmup_ns) == (REWARM if block else WARMUP)
+            assert len(record.ns) == launch.cases[number].reps
+            assert all(value >= 0 for value in record.warmup_ns + record.ns)
+    assert launch.orders[0] != launch.orders[1]
+    total = sum(sum(record.warmup_ns) + sum(record.ns) for record in launch.samples)
+    assert launch.footer == Footer(len(launch.cases), total, launch.footer.wall_ns)
+    assert 0 < launch.footer.timed_ns < launch.footer.wall_ns
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+def test_all_functions(probe: Probe, ranks: int) -> None:
+    cases = all_cases(ranks)
+    settings = f"set run=contract seed=42 blocks={BLOCKS} warmup={WARMUP} rewarm={REWARM}\n"
+    launch = probe.run(settings + "\n".join(cases), ranks, {"PLUMBLINE_TEST": 'a "b"'})
+    assert launch.code == 0, launch.stderr
+    assert launch.stderr == ""
+    assert not launch.out.with_name(launch.out.name + ".part").exists()
+    check_shape(launch, ranks, len(cases))
+    bad = [check for check in launch.checks.values() if check.outcome != "ok"]
+    assert bad == []
+    check_samples(launch)
+    for case in launch.cases.values():
+        assert case.bytes_moved == bytes_moved(case, ranks), case
+        line = cases[case.case].split()[1:]
+        given = dict(token.split("=") for token in line)
+        got = {name: str(getattr(case, name)) for name in given if name != "id"}
+        assert got == {name: value for name, value in given.items() if name != "id"}
+
+
+def test_header(probe: Probe) -> None:
+    lines = (
+        "set run=head seed=18446744073709551615 blocks=0\ncase id=5 function=MPI_Barrier bytes=0"
+    )
+    launch = probe.run(lines, 4, {"PLUMBLINE_TEST": 'a "b"\n'})
+    header = launch.header
+    assert (header.schema, header.run, header.seed) == (1, "head", 2**64 - 1)
+    assert (header.blocks, header.warmup, header.rewarm) == (0, 16, 1)
+    assert (header.sync, header.clock.name) == ("barrier", "monotonic_raw")
+    assert 0 < header.clock.cost_ns < 10_000
+    assert 0 < header.clock.resolution_ns < 10_000_000
+    assert header.library.startswith("Open MPI v") and header.mpi[0].isdigit()
+    assert (header.nodes, header.ppn, len(header.hosts)) == (1, 4, 1)
+    assert header.processing_units > 0
+    assert header.oversubscribed == (header.processing_units < 4)
+    assert all(binding for binding in header.binding)
+    assert header.environment["PLUMBLINE_TEST"] == 'a "b"\n'
+    assert "PATH" not in header.environment
+    assert launch.orders == [] and launch.footer.timed_ns == 0
+
+
+@pytest.mark.parametrize("kind", ["MPI_SIGNED_CHAR", "MPI_UNSIGNED_SHORT", "MPI_LONG"])
+def test_all_operations_on_integers(probe: Probe, kind: str) -> None:
+    ops = ["MAX", "MIN", "SUM", "PROD", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR"]
+    pairs = itertools.product(("MPI_Allreduce", "MPI_Exscan", "MPI_Reduce_local"), ops)
+    launch = probe.run(
+        "set blocks=1 warmup=1\n"
+        + "\n".join(
+            f"case id={i} function={function} bytes=1000 type={kind} op=MPI_{op} reps=1"
+            for i, (function, op) in enumerate(pairs)
+        ),
+        3,
+    )
+    assert launch.code == 0, launch.stderr
+    assert {check.outcome for check in launch.checks.values()} == {"ok"}
+    assert len(launch.samples) == 30
+
+
+def test_variants_of_the_catalogue(probe: Probe) -> None:
+    variants = probe.known()["variants"]
+    launch = probe.run(
+        "set blocks=1 warmup=1\n"
+        + "\n".join(
+            f"case id={i} function={variant['function']} variant={variant['name']} bytes=1000 "
+            "type=MPI_INT op=MPI_SUM root=1 reps=2"
+            for i, variant in enumerate(variants)
+        ),
+        3,
+    )
+    assert launch.code == 0, launch.stderr
+    assert len(launch.checks) == len(variants) > 0
+    assert [check for check in launch.checks.values() if check.outcome != "ok"] == []
+
+
+@pytest.mark.parametrize(("sync", "clock"), [("none", "monotonic"), ("barrier", "wtime")])
+def test_schemes_and_timers(probe: Probe, sync: str, clock: str) -> None:
+    launch = probe.run(
+        f"set sync={sync} clock={clock} blocks=1\ncase id=0 function=MPI_Allreduce bytes=64 reps=50"
+    )
+    assert launch.code == 0, launch.stderr
+    assert (launch.header.sync, launch.header.clock.name) == (sync, clock)
+    assert len(launch.samples[0].ns) == 50 and max(launch.samples[0].ns) > 0
+
+
+@pytest.mark.parametrize("slow", range(5))
+def test_a_sample_is_the_maximum_over_ranks(probe: Probe, slow: int) -> None:
+    launch = probe.run(
+        "set blocks=1 warmup=2\ncase id=0 function=MPI_Reduce_local bytes=8 reps=3",
+        5,
+        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
+    )
+    assert launch.code == 0, launch.stderr
+    assert min(launch.samples[0].warmup_ns + launch.samples[0].ns) >= 3_000_000
+    assert launch.header.environment["LD_PRELOAD"] == str(probe.faulty)
