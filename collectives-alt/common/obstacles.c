@@ -80,27 +80,42 @@ static bool is_commutative(MPI_Op op)
     return PMPI_Op_commutative(op, &commutative) == MPI_SUCCESS && commutative;
 }
 
-unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call)
+static unsigned layout_obstacles(const struct pl_call *call, unsigned asked)
 {
-    const bool reduction = is_reduction(call->function);
-    if (variant->function != call->function || pl_volume(call) < 0 ||
-        (reduction && call->op == MPI_OP_NULL))
-        return PL_NOT_COUNTED;
-
-    unsigned obstacles = 0;
+    unsigned found = 0;
     MPI_Datatype types[2];
     significant_types(call, types);
     for (int i = 0; i < 2; i++) {
         if (types[i] == MPI_DATATYPE_NULL)
             continue;
-        if (!is_contiguous(types[i]))
-            obstacles |= PL_CONTIGUOUS;
-        if (!is_builtin(types[i]))
-            obstacles |= PL_BUILTIN_TYPE;
+        if ((asked & PL_CONTIGUOUS) && !is_contiguous(types[i]))
+            found |= PL_CONTIGUOUS;
+        if ((asked & PL_BUILTIN_TYPE) && !is_builtin(types[i]))
+            found |= PL_BUILTIN_TYPE;
     }
-    if (reduction && !is_commutative(call->op))
-        obstacles |= PL_COMMUTATIVE;
-    if (call->sendbuf == MPI_IN_PLACE || call->recvbuf == MPI_IN_PLACE)
-        obstacles |= PL_NO_IN_PLACE;
-    return obstacles & variant->restrictions;
+    return found;
+}
+
+unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call)
+{
+    const unsigned asked = variant->restrictions;
+    const bool reduction = is_reduction(call->function);
+    unsigned found = 0;
+    if (reduction && call->op == MPI_OP_NULL)
+        return PL_NOT_COUNTED;
+    if (asked & (PL_CONTIGUOUS | PL_BUILTIN_TYPE))
+        found |= layout_obstacles(call, asked);
+    if ((asked & PL_COMMUTATIVE) && reduction && !is_commutative(call->op))
+        found |= PL_COMMUTATIVE;
+    if ((asked & PL_NO_IN_PLACE) &&
+        (call->sendbuf == MPI_IN_PLACE || call->recvbuf == MPI_IN_PLACE))
+        found |= PL_NO_IN_PLACE;
+    return found;
+}
+
+unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call)
+{
+    if (variant->function != call->function || pl_volume(call) < 0)
+        return PL_NOT_COUNTED;
+    return pl_counted_obstacles(variant, call);
 }

@@ -1,5 +1,8 @@
 /* What variants are made of: memory and a communicator of their own, copies of any layout, blocks.
  *
+ * Costs in the variants' heads: p ranks, volume n in bytes, a for a message, b for a byte sent, g
+ * for a byte reduced (the alpha, beta and gamma of the Hockney model with computation).
+ *
  * Errors: a variant that returns an error has given it to the error handler of call->comm exactly
  * once. MPI calls on call->comm do that themselves; everything else goes through pl_raise. */
 #ifndef PL_TOOLS_H

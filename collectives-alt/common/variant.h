@@ -48,6 +48,8 @@ struct pl_call {
  * where no such number exists (Gatherv, Scatterv, Alltoallv), on inter-communicators, and past
  * INT_MAX - p bytes or elements. See volume.c for each function. */
 long long pl_volume(const struct pl_call *call);
+/* The same, with the number of processes (of 1 for MPI_Reduce_local) where the volume is not -1. */
+long long pl_volume_and_size(const struct pl_call *call, int *size);
 
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
 
@@ -84,6 +86,9 @@ int pl_call_mpi(const struct pl_call *call);
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
  * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */
 unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call);
+
+/* The same for a variant of this very function and a call whose volume is known to be 0 or more. */
+unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an
  * attribute and freed with it. `slot` (0..PL_SCRATCH_SLOTS-1) tells apart blocks that live at the

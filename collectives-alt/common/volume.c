@@ -53,20 +53,36 @@ static long long sum_of(const int *counts, int p)
     return sum;
 }
 
+static bool is_rooted(enum pl_function function)
+{
+    return function == PL_FN_bcast || function == PL_FN_reduce || function == PL_FN_gather ||
+           function == PL_FN_gatherv || function == PL_FN_scatter || function == PL_FN_scatterv;
+}
+
 long long pl_volume(const struct pl_call *call)
 {
+    int p;
+    return pl_volume_and_size(call, &p);
+}
+
+long long pl_volume_and_size(const struct pl_call *call, int *size)
+{
+    *size = 1;
     if (call->function == PL_FN_reduce_local)
         return operand_bytes(INT_MAX, 1, call->recvcount, call->recvtype);
     if (call->comm == MPI_COMM_NULL)
         return -1;
 
-    int inter, p, rank;
+    int inter, p, rank = 0;
     if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
         return -1;
     PMPI_Comm_size(call->comm, &p);
-    PMPI_Comm_rank(call->comm, &rank);
-    if (call->root < 0 || call->root >= p)
-        return -1;
+    *size = p;
+    if (is_rooted(call->function)) {
+        PMPI_Comm_rank(call->comm, &rank);
+        if (call->root < 0 || call->root >= p)
+            return -1;
+    }
     const int most = INT_MAX - p;
 
     switch (call->function) {

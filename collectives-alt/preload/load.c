@@ -104,10 +104,12 @@ static void take_profile(char *text, size_t length)
 
 static void load(void)
 {
-    int rank = 0;
+    int rank = 0, level = MPI_THREAD_MULTIPLE;
     long long length = -1;
     char *text = NULL;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Query_thread(&level);
+    pl_state.threads = level == MPI_THREAD_MULTIPLE;
     pl_state.path = getenv("PLUMBLINE_PROFILE");
     if (!pl_state.path || !*pl_state.path) {
         pl_state.path = NULL;

@@ -24,6 +24,7 @@ struct pl_state {
     struct pl_function_state functions[PL_FUNCTION_COUNT];
     struct pl_profile profile;
     struct pl_active_rule *rules; /* profile.count of them, grouped by function */
+    bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
     const char *path;             /* PLUMBLINE_PROFILE; NULL when not set */
     char reason[768];             /* why no rule is in force; empty when rules are */
 };

@@ -4,10 +4,21 @@
  * more than fits an int) goes to the library untouched, which knows how to complain. */
 #include "preload.h"
 
+/* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
+ * where threads may count at the same time. */
+static void count(atomic_llong *counter, long long more)
+{
+    if (pl_state.threads)
+        atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
+                              memory_order_relaxed);
+}
+
 /* The canary is a variant of every function and has no obstacles. */
 static bool may_run(const struct pl_variant *variant, const struct pl_call *call)
 {
-    return variant == &pl_canary || pl_variant_obstacles(variant, call) == 0;
+    return variant == &pl_canary || pl_counted_obstacles(variant, call) == 0;
 }
 
 static struct pl_active_rule *find(const struct pl_function_state *state,
@@ -15,10 +26,9 @@ static struct pl_active_rule *find(const struct pl_function_state *state,
                                    long long *bytes)
 {
     int p;
-    *bytes = pl_volume(call);
+    *bytes = pl_volume_and_size(call, &p);
     if (*bytes < 0)
         return NULL;
-    PMPI_Comm_size(call->comm, &p);
     for (int i = 0; i < state->count; i++) {
         const struct pl_rule *rule = first[i].rule;
         if (rule->nprocs_from <= p && p <= rule->nprocs_to && rule->bytes_from <= *bytes &&
@@ -46,11 +56,11 @@ int pl_replace(const struct pl_call *call)
 
     long long bytes;
     struct pl_active_rule *rule = find(state, first, call, &bytes);
-    atomic_fetch_add_explicit(&state->calls, 1, memory_order_relaxed);
+    count(&state->calls, 1);
     if (!rule)
         return pl_call_pmpi(call);
-    atomic_fetch_add_explicit(&rule->replaced, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&state->replaced, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&state->bytes, bytes, memory_order_relaxed);
+    count(&rule->replaced, 1);
+    count(&state->replaced, 1);
+    count(&state->bytes, bytes);
     return rule->rule->variant->run(call);
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,11 +26,10 @@ from plumbline.measure import Laboratory, Series, Starter
 from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
-from plumbline.search.race import Effort, Race, Target
-from plumbline.search.select import winners as select
+from plumbline.search.rounds import Rounds
 from plumbline.settings import Settings
 from plumbline.workbench import Workbench
-from plumbline_db import campaigns, events, exports, machines, runs, searches, verdicts
+from plumbline_db import campaigns, events, exports, machines, runs, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -108,7 +107,7 @@ class Loop:
         self._guidelines = _chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
-        self._menu = Menu(
+        menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
@@ -116,31 +115,21 @@ class Loop:
             settings.nprocs,
             unsafe=settings.unsafe,
         )
+        self._rounds = Rounds(lab, menu, self._plan, settings, self._sizes)
 
     def run(self) -> Campaign:
         """To the end. Everything a report needs is in the database afterwards."""
         current = self._before()
         winners: list[Winner] = []
-        searched: set[Target] = set()
-        turn = rounds = 0
-        changed = False
+        turn = searched = 0
+        changed = (
+            False  # whether the winners are others than those that `current` was measured with
+        )
         while True:
-            violated = [one for one in _targets(current, "violated") if one not in searched]
-            if violated and rounds < self._settings.rounds and self._within_budget():
-                rounds += 1
-                # Cells that may be violated race along: they cost little beside the others, and a
-                # winner must be faster than the default beyond doubt anyway.
-                suspects = _targets(current, "undecided", above=1 + self._settings.tolerance)
-                targets = sorted({*violated, *suspects} - searched)
-                found = self._search(rounds, targets, current)
-                searched |= set(targets) | {
-                    Target(one.function, size)
-                    for one in targets
-                    if self._menu.one_for_all_sizes(one.function)
-                    for size in self._sizes[one.function]
-                }
-                changed = changed or bool(found)
-                winners += found
+            if searched < self._settings.rounds and self._within_budget():
+                opened, winners = self._search(searched + 1, current, winners, changed)
+                searched += opened
+                changed = changed or opened
             if not winners:
                 current = verdicts.get(self._db, self._campaign.id, "before")
             if not winners or not changed:
@@ -163,46 +152,24 @@ class Loop:
         return found
 
     def _search(
-        self, number: int, targets: Sequence[Target], current: Sequence[Verdict]
-    ) -> list[Winner]:
-        """Races every target; where one choice must hold for all sizes, all sizes race."""
-        opened_by: dict[Target, list[str]] = {target: [] for target in targets}
-        for verdict in current:
-            target = _target(verdict)
-            if verdict.verdict == "violated" and target in opened_by:
-                opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        entered = dict.fromkeys(targets)
-        for target in targets:
-            if self._menu.one_for_all_sizes(target.function):
-                entered |= dict.fromkeys(
-                    Target(target.function, size) for size in self._sizes[target.function]
-                )
-        suite = f"search-{number}"
-        self._lab.progress.step(f"searching {len(targets)} cells, round {number}")
-        environment = self._bench.space.hot.environment
-        race = Race(self._lab, self._menu, self._plan, environment, Effort(), suite)
-        trials = race.run(list(entered), refine=self._within_budget())
-        found = select(
-            self._menu,
-            trials,
-            self._sizes,
-            opened_by,
-            nprocs=self._settings.nprocs,
-            ppn=self._settings.nprocs,
-            tolerance=self._settings.tolerance,
-        )
-        for target in entered:
-            found_here = outcome.record(
-                number,
-                target,
-                opened_by.get(target, []),
-                trials[target],
-                found,
-                race.suites,
-                self._settings.nprocs,
-            )
-            searches.put(self._db, self._campaign.id, found_here)
-        return found
+        self, number: int, current: Sequence[Verdict], winners: list[Winner], changed: bool
+    ) -> tuple[bool, list[Winner]]:
+        """Opens the searches that the table asks for; whether there were any, and all winners."""
+        fresh = self._rounds.fresh(current)
+        # In force are the files that were exported last: those of these winners, if none changed.
+        stuck = [] if changed or not winners else self._rounds.stuck(current)
+        if stuck:
+            winners = self._rounds.second(number, current, self._environment(), winners)
+        if fresh:
+            hot = self._bench.space.hot.environment
+            refine = self._within_budget()
+            winners = winners + self._rounds.first(number, current, hot, refine=refine)
+        return bool(fresh or stuck), winners
+
+    def _environment(self) -> dict[str, str]:
+        """What sourcing the exported files adds to a clean environment."""
+        script = self._folder.absolute() / env.FILE_NAME
+        return proof.environment_of(script, self._lab.starter.clean_environment())
 
     def _confirm(
         self, turn: int, winners: Sequence[Winner]
@@ -211,9 +178,7 @@ class Loop:
         dropped (then what is exported is not yet what was measured)."""
         lab, suite = self._lab, f"confirm-{turn}"
         self.export(winners)
-        environment = proof.environment_of(
-            self._folder.absolute() / env.FILE_NAME, lab.starter.clean_environment()
-        )
+        environment = self._environment()
         lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
         evidence = proof.prove(
             partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
@@ -318,13 +283,3 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
             "guidelines: name at least one pattern guideline; its left side is measured"
         )
     return msgspec.structs.replace(bench.guidelines, patterns=patterns)
-
-
-def _targets(verdicts: Iterable[Verdict], word: str, *, above: float = 0.0) -> list[Target]:
-    """The cells whose left side has this verdict and a ratio above the bound, each once."""
-    chosen = (one for one in verdicts if one.verdict == word and (one.ratio or 0.0) > above)
-    return sorted({_target(one) for one in chosen})
-
-
-def _target(verdict: Verdict) -> Target:
-    return Target(verdict.function, verdict.bytes)

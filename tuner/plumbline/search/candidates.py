@@ -56,6 +56,11 @@ class Menu:
         self._nprocs = nprocs
         self._unsafe = unsafe
 
+    def without_knobs(self) -> Menu:
+        """Our variants alone."""
+        bare = msgspec.structs.replace(self._space, function=[])
+        return Menu(bare, self._library, self._installed, self._variants, self._nprocs)
+
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
         entry = self._space.of(function)

@@ -1,0 +1,347 @@
+"""A simulated MPI library: answers plans with records, from cost functions and seeded noise.
+
+It obeys what a real one obeys: knobs of a plan, a rules file and a preload profile in the
+environment of the launch, the canaries in either. Noise depends on the name of a launch alone, so
+that an interrupted campaign meets the same machine when it goes on."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plumbline.guidelines import load as load_guidelines
+from plumbline.libraries import Installation, Knob
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Starter, under_way
+from plumbline.search import space as spaces
+from plumbline.workbench import Catalogue, Workbench, _Named, _Variant
+from plumbline_db.records import (
+    Begin,
+    CaseRecord,
+    Check,
+    Clock,
+    ConfigRecord,
+    Footer,
+    Header,
+    KnobReading,
+    Order,
+    ProbeRecord,
+    Run,
+    Samples,
+)
+from plumbline_exporters.ompi_tuned import COLLECTIVES
+from tests.db import build
+from tests.exporters import rules_reader
+
+ROOT = Path(__file__).resolve().parents[2]
+SPACE = spaces.load(ROOT / "search-spaces" / "openmpi-4.1.toml")
+GUIDELINES = load_guidelines()
+PARTS = {one.variant: one.uses for one in GUIDELINES.patterns}
+OURS = {"gather_binomial": "MPI_Gather", "reduce_ring": "MPI_Reduce"}
+
+# Microseconds of an empty message; every pattern guideline holds among these.
+LATENCY = {
+    "MPI_Bcast": 2.0,
+    "MPI_Gather": 2.5,
+    "MPI_Scatter": 1.8,
+    "MPI_Scatterv": 2.0,
+    "MPI_Allgather": 4.2,
+    "MPI_Alltoall": 8.0,
+    "MPI_Reduce": 3.0,
+    "MPI_Allreduce": 4.5,
+    "MPI_Reduce_scatter": 4.4,
+    "MPI_Reduce_scatter_block": 4.6,
+    "MPI_Scan": 4.0,
+    "MPI_Exscan": 4.0,
+    "MPI_Reduce_local": 0.3,
+}
+
+
+class Interrupted(Exception):
+    """What a power cut is to a campaign."""
+
+
+Factor = Callable[[int, Mapping[str, str]], float]
+
+
+@dataclass
+class Costs:
+    """`default[function](bytes)` and `algorithm[function, name](bytes, knobs)` multiply the base
+    cost; algorithms that are not named here take 1.2 times the base. `own[variant]` likewise.
+    `everything[function, bytes]` slows a cell down whatever computes it."""
+
+    default: dict[str, Callable[[int], float]] = field(default_factory=dict)
+    algorithm: dict[tuple[str, str], Factor] = field(default_factory=dict)
+    own: dict[str, float] = field(default_factory=dict)
+    everything: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def library(self, function: str, size: int, knobs: Mapping[str, str]) -> float:
+        """Microseconds of the library's function; no knobs: by its own decision."""
+        name = knobs.get(f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm")
+        if name is None:
+            factor = self.default.get(function, lambda _: 1.0)(size)
+        else:
+            factor = self.algorithm.get((function, name), lambda *_: 1.2)(size, knobs)
+        factor *= self.everything.get((function, size), 1.0)
+        return factor * LATENCY[function] * (1 + size / 2000)
+
+
+class Rules:
+    """The exported files in force in one launch."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        name = environment.get("OMPI_MCA_coll_tuned_dynamic_rules_filename")
+        self._rules = rules_reader.read(Path(name).read_text()) if name else None
+        listed = environment.get("OMPI_MCA_mca_base_env_list_internal", "").split(";")
+        profile = dict(word.partition("=")[::2] for word in listed).get("PLUMBLINE_PROFILE")
+        self._profile = _profile(Path(profile).read_text()) if profile else []
+
+    def variant(self, function: str, size: int) -> str:
+        for name, low, high, variant in self._profile:
+            if name == function and low <= size <= high:
+                return variant
+        return "default"
+
+    def knobs(self, function: str, nprocs: int, size: int) -> dict[str, str] | None:
+        """What the file decides; empty where it leaves it to the library, None for the canary."""
+        collective = COLLECTIVES.get(function)
+        if self._rules is None or collective is None:
+            return {}
+        algorithm, _, segment, _ = self._rules.decision(collective.rule_id, nprocs, size)
+        if not 0 <= algorithm <= len(collective.algorithms):
+            return None
+        prefix = f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm"
+        if algorithm == 0:
+            return {}
+        name = collective.name_of(algorithm)
+        return {prefix: name, f"{prefix}_segmentsize": str(segment)}
+
+
+def _profile(text: str) -> list[tuple[str, int, float, str]]:
+    rules = []
+    for line in text.splitlines():
+        if line.startswith("rule "):
+            words = dict(word.split("=", 1) for word in line.split()[1:])
+            low, high = words["bytes"].split("-")
+            bound = math.inf if high == "inf" else int(high)
+            rules.append((words["function"], int(low), bound, words["variant"]))
+    return rules
+
+
+class SimulatedStarter(Starter):
+    """Launches of the simulated library. `stop_after`: so many launches, then Interrupted.
+    `crashes(case)`: the launch dies when that case is checked. `spoil(case)`: the outcome of a
+    check that is not ok."""
+
+    def __init__(
+        self,
+        costs: Costs,
+        *,
+        nprocs: int = 4,
+        stop_after: int | None = None,
+        crashes: Callable[[CaseRecord, Mapping[str, str]], bool] = lambda *_: False,
+        spoil: Callable[[CaseRecord], str] = lambda _: "ok",
+        launch_noise: float = 0.25,
+        case_noise: float = 0.01,
+        seconds: float = 0.5,
+    ) -> None:
+        self.family = OpenMpi()
+        self.nprocs = nprocs
+        self.launches: list[tuple[str, int]] = []
+        self._costs = costs
+        self._stop_after = stop_after
+        self._crashes, self._spoil = crashes, spoil
+        self._launch_noise, self._case_noise = launch_noise, case_noise
+        self._seconds = seconds
+
+    def clean_environment(self) -> dict[str, str]:
+        return {"PATH": "/usr/bin:/bin"}
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        if self._stop_after is not None and len(self.launches) >= self._stop_after:
+            raise Interrupted
+        self.launches.append((suite, sequence))
+        records = self._records(text, extra)
+        finished = isinstance(records[-1], Footer)
+        reason = "" if finished else f"exit status 139, with case {under_way(records)} under way"
+        run = Run(
+            id=f"{campaign}/{suite}-{sequence:03d}",
+            campaign=campaign,
+            suite=suite,
+            sequence=sequence,
+            outcome="finished" if finished else "failed",
+            reason=reason,
+            argv=["mpirun", "-np", str(self.nprocs), "probe"],
+            environment=extra,
+            plan=text,
+            stderr="" if finished else "Segmentation fault",
+            started="2026-01-01T00:00:00.000+00:00",
+            seconds=self._seconds,
+            timed_seconds=self._seconds / 2,
+        )
+        return run, records
+
+    def _records(self, text: str, extra: Mapping[str, str]) -> list[ProbeRecord]:
+        settings, configs, cases = parse(text)
+        chance = random.Random(f"{settings['run']} {settings['seed']}")
+        blocks = int(settings["blocks"])
+        records: list[ProbeRecord] = [_header(settings, self.nprocs, blocks, extra)]
+        for id, knobs in configs.items():
+            readings = {name: KnobReading(value, value) for name, value in knobs.items()}
+            records.append(ConfigRecord(id, True, "", readings))
+        records += cases
+        rules = Rules(extra)
+        nanoseconds: dict[int, float] = {}
+        common = chance.gauss(0, self._launch_noise)
+        for case in cases:
+            records.append(Begin(case.case))
+            knobs = configs.get(case.config, {})
+            if self._crashes(case, knobs):
+                return records
+            cost, outcome = self._answer(case, knobs, rules)
+            own = chance.gauss(0, self._case_noise)
+            if outcome == "ok":
+                nanoseconds[case.case] = 1000 * cost * math.exp(common + own)
+            records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
+        total = 0
+        for block in range(blocks):
+            order = chance.sample(sorted(nanoseconds), len(nanoseconds))
+            records.append(Order(block, order))
+            for number in order:
+                reps = cases[number].reps
+                ns = [round(nanoseconds[number] * chance.uniform(1, 1.02)) for _ in range(reps)]
+                records.append(Samples(number, block, [], ns))
+                total += sum(ns)
+        records.append(Footer(len(cases), total, 2 * total))
+        return records
+
+    def _answer(
+        self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        """Microseconds and the outcome of the check."""
+        if (outcome := self._spoil(case)) != "ok":
+            return 0.0, outcome
+        variant, size = case.variant, case.bytes
+        if variant == "default" and not knobs:
+            variant = rules.variant(case.function, size)
+            if variant == "canary":
+                return 0.0, "error"
+        if variant == "default":
+            return self._library(case.function, size, knobs, rules)
+        slow = self._costs.everything.get((case.function, size), 1.0)
+        if variant in PARTS:
+            parts = [self._library(part, size, {}, rules) for part in PARTS[variant]]
+            return slow * (0.1 + sum(cost for cost, _ in parts)), "ok"
+        base = self._costs.own.get(variant, 1.3) * LATENCY[case.function]
+        return slow * base * (1 + size / 2000), "ok"
+
+    def _library(
+        self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        decided = knobs or rules.knobs(function, self.nprocs, size)
+        if decided is None:
+            return 0.0, "error"
+        return self._costs.library(function, size, decided), "ok"
+
+
+def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[CaseRecord]]:
+    """Settings, knobs by config id, cases."""
+    settings: dict[str, str] = {}
+    configs: dict[str, dict[str, str]] = {}
+    cases = []
+    first, *lines = text.splitlines()
+    assert first == "plumbline-plan 1"
+    for line in lines:
+        word, *pairs = line.split()
+        values = dict(pair.split("=", 1) for pair in pairs)
+        if word == "set":
+            settings = values
+        elif word == "config":
+            configs[values.pop("id")] = values
+        else:
+            assert word == "case"
+            number, size = int(values["id"]), int(values["bytes"])
+            cases.append(
+                CaseRecord(
+                    case=number,
+                    function=values["function"],
+                    variant=values["variant"],
+                    config=values["config"],
+                    bytes=size,
+                    bytes_moved=size,
+                    type=values["type"],
+                    op=values["op"],
+                    root=int(values["root"]),
+                    reps=int(values["reps"]),
+                )
+            )
+    return settings, configs, cases
+
+
+def _header(
+    settings: Mapping[str, str], nprocs: int, blocks: int, extra: Mapping[str, str]
+) -> Header:
+    return Header(
+        schema=1,
+        run=settings["run"],
+        probe="0.1.0",
+        library=build.LIBRARY.version_string,
+        mpi="3.1",
+        nprocs=nprocs,
+        nodes=1,
+        ppn=nprocs,
+        hosts=["node1"],
+        processing_units=2,
+        oversubscribed=True,
+        binding=["0-1"] * nprocs,
+        sync=settings["sync"],
+        clock=Clock("monotonic_raw", 1, 21),
+        seed=int(settings["seed"]),
+        blocks=blocks,
+        warmup=int(settings["warmup"]),
+        rewarm=int(settings["rewarm"]),
+        environment=dict(extra),
+    )
+
+
+def installed_knobs(space: spaces.Space = SPACE) -> dict[str, Knob]:
+    """What ompi_info would report: every knob of the space, parameters at their defaults."""
+    found = {name: Knob(name, "0", "int", True, {}) for name in space.knobs()}
+    for entry in space.function:
+        choices = {"ignore": 0} | {one.name: one.id for one in entry.algorithms}
+        found[entry.knob] = Knob(entry.knob, "ignore", "int", True, choices)
+    return found
+
+
+def variants_of() -> dict[str, list[str]]:
+    return bench().catalogue.variants_of()
+
+
+def bench() -> Workbench:
+    """A workbench of the simulated library; its programs do not exist."""
+    variants = [_Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
+    variants += [_Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
+    return Workbench(
+        machine=build.MACHINE,
+        family=OpenMpi(),
+        installation=Installation(build.LIBRARY, Path("/opt/openmpi/bin/mpirun"), None),
+        probe=Path("/opt/plumbline/probe"),
+        preload=Path("/opt/plumbline/libplumbline.so"),
+        catalogue=Catalogue(
+            probe="0.1.0",
+            functions=[_Named(name) for name in LATENCY],
+            variants=variants,
+            types=["MPI_BYTE", "MPI_DOUBLE"],
+            ops=["MPI_BOR", "MPI_SUM"],
+            syncs=["barrier"],
+            clocks=["monotonic_raw"],
+        ),
+        guidelines=GUIDELINES,
+        space=SPACE,
+        knobs=installed_knobs(),
+    )

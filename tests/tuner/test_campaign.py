@@ -1,0 +1,327 @@
+"""The whole loop on a simulated library with planted faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import report
+from plumbline.measure import Laboratory
+from plumbline.settings import Settings
+from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
+from plumbline_exporters import ompi_rules, profile
+from tests.tuner import planted
+from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
+
+WITHIN_BUDGET = planted.settings()
+
+
+@dataclass
+class Done:
+    db: Database
+    campaign: Campaign
+    folder: Path
+    starter: SimulatedStarter
+
+    def table(self, stage: str, word: str) -> set[tuple[str, str, int]]:
+        found = verdicts.get(self.db, self.campaign.id, stage)
+        return {(one.guideline, one.function, one.bytes) for one in found if one.verdict == word}
+
+    def winners(self) -> list[Winner]:
+        return winners.get(self.db, self.campaign.id)
+
+    def launches(self) -> list[Run]:
+        return runs.listing(self.db, self.campaign.id)
+
+    def verdicts(self, stage: str) -> list[Verdict]:
+        return verdicts.get(self.db, self.campaign.id, stage)
+
+
+def run(
+    db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
+) -> Done:
+    started = loop.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, starter)
+    finished = loop.Loop(lab, bench(), started, settings, folder).run()
+    assert campaigns.get(db, None) == finished
+    return Done(db, finished, folder, starter)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    folder = tmp_path_factory.mktemp("whole")
+    with Database.open(folder / "plumbline.db", write=True) as db:
+        yield run(db, folder / "exports", SimulatedStarter(planted.costs()))
+
+
+def test_finds_what_is_planted(done: Done) -> None:
+    violated = done.table("before", "violated")
+    assert {
+        ("GL12", "MPI_Allreduce", 16384),
+        ("GL12", "MPI_Allreduce", 65536),
+        ("GL16", "MPI_Scan", 4096),
+        ("GL1", "MPI_Gather", 4096),
+        ("GL2", "MPI_Bcast", 16384),
+    } <= violated
+    functions = {function for _, function, _ in violated}
+    assert functions == {"MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Scan"}
+
+
+def test_removes_it_where_something_is_better(done: Done) -> None:
+    assert done.campaign.state == "finished"
+    remaining = done.table("after", "violated")
+    assert {(function, size) for _, function, size in remaining} == {("MPI_Gather", 4096)}
+
+
+def test_what_remains_carries_its_proof(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id).remaining()
+    assert found
+    for verdict, search in found:
+        assert search is not None, verdict
+        assert (search.function, search.bytes) == ("MPI_Gather", 4096)
+        assert search.outcome == "nothing better"
+        measured = [trial for trial in search.trials if trial.state == "measured"]
+        assert len(measured) >= 5
+        assert all(trial.ratio is not None and trial.ratio > 0.95 for trial in measured)
+        assert "candidates; the fastest" in search.reason
+
+
+def test_winners_are_the_planted_ones(done: Done) -> None:
+    of: dict[str, list[Winner]] = {}
+    for winner in done.winners():
+        of.setdefault(winner.function, []).append(winner)
+    assert of.keys() == {"MPI_Allreduce", "MPI_Bcast", "MPI_Scan", "MPI_Scatter"}
+    knob, ours = of["MPI_Allreduce"]
+    assert knob.configuration == {"coll_tuned_allreduce_algorithm": "rabenseifner"}
+    # From the geometric middle of 4 KiB and 16 KiB up to the largest measured size.
+    assert (knob.bytes_from, knob.bytes_to) == (8193, 65536)
+    assert knob.speedup == pytest.approx(1.9 / 0.8, rel=0.15)
+    assert knob.speedup_low < 1.9 / 0.8 < knob.speedup_high
+    assert "GL12@65536" in knob.removes
+    assert ours.variant == "allreduce_as_reduce_plus_bcast"
+    assert (ours.bytes_from, ours.bytes_to) == (8193, 32768)
+    assert "GL12@16384" in ours.removes
+    for bcast in of["MPI_Bcast"]:
+        assert bcast.configuration["coll_tuned_bcast_algorithm"] == "binomial"
+        segment = bcast.configuration["coll_tuned_bcast_algorithm_segmentsize"]
+        assert segment in planted.GOOD_SEGMENTS
+    scan = of["MPI_Scan"]
+    assert {winner.variant for winner in scan} == {"scan_as_exscan_plus_reduce_local"}
+    assert min(winner.bytes_from for winner in scan) <= 1024
+    (scatter,) = of["MPI_Scatter"]
+    assert (scatter.bytes_from, scatter.bytes_to) == (0, UNBOUNDED_BYTES)
+    assert scatter.configuration["coll_tuned_scatter_algorithm"] == "binomial"
+
+
+def test_a_cure_opens_the_next_round(done: Done) -> None:
+    """Scatter ⪯ Bcast holds until Bcast is faster."""
+    assert not {cell for cell in done.table("before", "violated") if cell[0] == "GL7"}
+    assert {cell for cell in done.table("round-1", "violated") if cell[0] == "GL7"}
+    rounds: dict[tuple[str, int], list[int]] = {}
+    for one in searches.all_searches(done.db, done.campaign.id):
+        rounds.setdefault((one.function, one.bytes), []).append(one.round)
+    assert rounds["MPI_Allreduce", 65536] == [1]
+    assert rounds["MPI_Allreduce", 16384] == [1, 2]
+    assert rounds["MPI_Scatter", 16384] == [2]
+
+
+def test_a_second_race_is_run_with_the_winners_in_force(done: Done) -> None:
+    again = [one for one in done.launches() if "in-force" in one.suite]
+    assert again
+    for one in again:
+        assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in one.environment
+        assert "coll_tuned_allreduce_algorithm" not in one.plan
+
+
+def test_what_is_wrong_for_some_programs_is_never_tried(done: Done) -> None:
+    plans = "".join(launch.plan for launch in done.launches())
+    assert "coll_tuned_allreduce_algorithm=rabenseifner" in plans
+    assert "coll_tuned_allreduce_algorithm=ring" not in plans
+
+
+def test_unsafe_is_tried_when_it_is_asked_for(tmp_path: Path, db: Database) -> None:
+    unsafe = planted.settings(unsafe=True, guidelines=["GL12"], sizes=[4096, 16384])
+    found = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), unsafe).winners()
+    assert found
+    for one in found:
+        assert one.configuration == {"coll_tuned_allreduce_algorithm": "ring"}
+        assert one.restrictions == ["commutative"]
+
+
+def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
+    said = [one.text for one in events.get(done.db, done.campaign.id) if one.kind == "in force"]
+    for function, file in (
+        ("MPI_Allreduce", ompi_rules.FILE_NAME),
+        ("MPI_Scatter", ompi_rules.FILE_NAME),
+        ("MPI_Scan", profile.FILE_NAME),
+    ):
+        assert any(function in one and f"{file} decides" in one for one in said), function
+    assert len(said) == len(set(said))
+
+
+def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:
+    listed = exports.get(done.db, done.campaign.id)
+    assert {Path(one.path) for one in listed} == set(done.folder.iterdir())
+    sourced = [one.environment for one in done.launches() if one.suite == "confirm-2"][-1]
+    rules = Path(sourced["OMPI_MCA_coll_tuned_dynamic_rules_filename"])
+    assert rules.parent == done.folder.absolute()
+    stored = report.document(report.read(done.db, None))["winners"]
+    written = msgspec.json.decode((done.folder / "plumbline.json").read_bytes())["winners"]
+    assert [one["speedup"] for one in written] == [one["speedup"] for one in stored]
+
+
+def test_confirmation_alternates_with_the_library_as_it_is(done: Done) -> None:
+    suites = [one.suite for one in done.launches() if one.suite in ("confirm-1", "confirm-1-default")]
+    assert suites == ["confirm-1", "confirm-1-default"] * 12
+    by_suite = {one.suite: one.environment for one in done.launches()}
+    assert by_suite["confirm-1-default"] == {}
+    assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in by_suite["confirm-1"]
+
+
+def test_run_again_launches_nothing(done: Done) -> None:
+    again = SimulatedStarter(planted.costs(), stop_after=0)
+    before = done.launches()
+    repeated = run(done.db, done.folder, again)
+    assert repeated.winners() == done.winners()
+    assert repeated.launches() == before
+
+
+@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 90])
+def test_interrupted_anywhere_it_goes_on(done: Done, tmp_path: Path, launches: int) -> None:
+    """The same launches, each once; the same tables, searches and winners."""
+    assert launches < len(done.launches())
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        first = SimulatedStarter(planted.costs(), stop_after=launches)
+        with pytest.raises(Interrupted):
+            run(db, tmp_path / "exports", first)
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        second = SimulatedStarter(planted.costs())
+        found = run(db, tmp_path / "exports", second)
+        assert first.launches + second.launches == done.starter.launches
+        assert found.winners() == done.winners()
+        for stage in ("before", "round-1", "after"):
+            assert found.verdicts(stage) == done.verdicts(stage)
+        assert searches.all_searches(db, found.campaign.id) == searches.all_searches(
+            done.db, done.campaign.id
+        )
+        assert len(events.get(db, found.campaign.id)) == len(
+            events.get(done.db, done.campaign.id)
+        )
+
+
+def test_a_library_without_faults_needs_no_search(tmp_path: Path, db: Database) -> None:
+    finished = run(db, tmp_path / "out", SimulatedStarter(Costs()))
+    assert not finished.table("before", "violated")
+    assert finished.winners() == []
+    assert finished.verdicts("after") == [
+        msgspec.structs.replace(one, stage="after") for one in finished.verdicts("before")
+    ]
+    assert {one.suite for one in finished.launches()} <= {"before", "before-more"}
+
+
+def test_no_rounds_verify_only(tmp_path: Path, db: Database) -> None:
+    finished = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), planted.settings(rounds=0))
+    assert finished.table("after", "violated") == finished.table("before", "violated") != set()
+    assert not searches.all_searches(db, finished.campaign.id)
+
+
+def test_after_the_budget_nothing_is_begun(tmp_path: Path, db: Database) -> None:
+    """The first look costs 12 launches of half a second."""
+    finished = run(
+        db,
+        tmp_path / "out",
+        SimulatedStarter(planted.costs()),
+        planted.settings(budget_seconds=5.0),
+    )
+    assert {one.suite for one in finished.launches()} == {"before"}
+    assert finished.table("after", "violated")
+    assert not searches.all_searches(db, finished.campaign.id)
+
+
+def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database) -> None:
+    knob = {"coll_tuned_allreduce_algorithm": "rabenseifner"}
+    starter = SimulatedStarter(
+        planted.costs(),
+        crashes=lambda case, knobs: knobs == knob and case.bytes == 16384,
+        spoil=lambda case: "wrong" if "plus_bcast" in case.variant else "ok",
+    )
+    few = planted.settings(guidelines=["GL12", "GL13"], sizes=[4096, 16384])
+    finished = run(db, tmp_path / "out", starter, few)
+    (search,) = (
+        one for one in searches.all_searches(db, finished.campaign.id) if one.bytes == 16384
+    )
+    states = {(one.variant, tuple(one.knobs.values())): one.state for one in search.trials}
+    assert states["default", ("rabenseifner",)] == "failed"
+    assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
+    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    assert len(failed) == 1
+    assert "with case" in failed[0].reason
+    said = [one.text for one in events.get(db, finished.campaign.id)]
+    assert any(failed[0].id in one for one in said)
+
+
+def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: Database) -> None:
+    class Dead(SimulatedStarter):
+        def start(self, *arguments: str, **more: str):  # type: ignore[no-untyped-def]
+            launch, _ = super().start(*arguments, **more)
+            reason = "exit status 1"
+            return msgspec.structs.replace(launch, outcome="failed", reason=reason), []
+
+    with pytest.raises(PlumblineError, match=r"three launches of before failed.*exit status 1"):
+        run(db, tmp_path / "out", Dead(planted.costs()))
+
+
+def test_files_that_are_ignored_are_never_taken_for_confirmed(
+    tmp_path: Path, db: Database
+) -> None:
+    """A library that does not read the rules file: its canary goes unnoticed."""
+
+    class Deaf(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            heard = {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
+            return super().start(campaign, suite, sequence, text, heard)
+
+    with pytest.raises(PlumblineError, match="canary goes unnoticed"):
+        run(db, tmp_path / "out", Deaf(planted.costs()))
+
+
+def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database) -> None:
+    with pytest.raises(UsageError, match="no guideline is called GL99; there are GL1"):
+        loop.begin(db, bench(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
+    with pytest.raises(UsageError, match="at least one pattern guideline"):
+        loop.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
+    with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
+        loop.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
+    assert campaigns.all_campaigns(db) == []
+
+
+def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
+    first = loop.begin(db, bench(), planted.settings(), new=False)
+    assert loop.begin(db, bench(), planted.settings(), new=False) == first
+    other = loop.begin(db, bench(), planted.settings(seed=2), new=False)
+    assert other.id != first.id
+    afresh = loop.begin(db, bench(), planted.settings(), new=True)
+    assert afresh.id not in (first.id, other.id)
+    assert first.nprocs == 4
+    assert first.state == "running"
+
+
+def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -> None:
+    """What the database lists is what was confirmed last, wherever an interrupted start wrote."""
+    few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), few)
+    lab = Laboratory(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
+    started = msgspec.structs.replace(whole.campaign, state="running", finished="")
+    loop.Loop(lab, bench(), started, few, tmp_path / "two").run()
+    assert {Path(one.path).parent for one in exports.get(db, whole.campaign.id)} == {
+        tmp_path / "two"
+    }
+    assert list((tmp_path / "one").iterdir())

@@ -1,0 +1,253 @@
+"""Launches: what counts as a failure and whose it is; each launch once."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.measure import Laboratory, Series, under_way
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import events, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Begin, Campaign, Check, Footer, Order, Run, Samples
+from tests.db import build
+from tests.tuner import fake_mpi
+from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
+
+CASES = (
+    PlanCase("MPI_Bcast", 64),
+    PlanCase("MPI_Bcast", 1024),
+    PlanCase("MPI_Bcast", 64, knobs=(("coll_tuned_bcast_algorithm", "chain"),)),
+)
+PLAN = Plan("", 7, CASES, blocks=2, reps=3)
+
+
+# --- which case was under way -------------------------------------------------------------------
+
+
+def test_under_way_in_every_prefix() -> None:
+    """Whatever the last record is, the culprit is the case the probe was busy with."""
+    order = [Order(0, [1, 0]), Samples(1, 0, [], [5]), Samples(0, 0, [], [5])]
+    records = [Begin(0), Check(0, "ok", ""), Begin(1), Check(1, "ok", ""), *order]
+    records += [Order(1, [0, 1]), Samples(0, 1, [], [5]), Samples(1, 1, [], [5])]
+    found = [under_way(records[:length]) for length in range(len(records) + 1)]
+    assert found == [None, 0, None, 1, None, 1, 0, None, 0, 1, None]
+
+
+def test_under_way_of_nothing() -> None:
+    assert under_way([]) is None
+    assert under_way([Footer(0, 0, 0)]) is None
+
+
+# --- one launch ---------------------------------------------------------------------------------
+
+
+def records_file(folder: Path, *, until: int | None = None) -> Path:
+    """The records of a launch with two cases; only the first `until`."""
+    records = build.records(build.run(), [build.Timed(), build.Timed(bytes=64)], blocks=1)
+    path = folder / "wanted.ndjson"
+    path.write_bytes(fake_mpi.lines(records[:until]))
+    return path
+
+
+def test_a_launch_that_finishes(tmp_path: Path) -> None:
+    wanted = records_file(tmp_path)
+    starter = fake_mpi.starter(tmp_path, f'test -s "$1" && cp {wanted} "$2"; echo seen >&2')
+    run, records = starter.start("c", "before", 3, "plan", {"A": "b"})
+    assert (run.outcome, run.reason) == ("finished", "")
+    assert run.id == "c/before-003"
+    assert run.plan == "plan"
+    assert run.environment == {"A": "b"}
+    assert run.stderr == "seen\n"
+    assert run.seconds > 0
+    footer = records[-1]
+    assert isinstance(footer, Footer)
+    assert run.timed_seconds == footer.timed_ns / 1e9
+
+
+def test_the_launcher_gets_the_whole_job(tmp_path: Path) -> None:
+    starter = fake_mpi.starter(tmp_path, "exit 1")
+    starter.start("c", "s", 0, "plan", {})
+    (job,) = starter._launcher.jobs  # type: ignore[attr-defined]
+    assert (job.nprocs, job.oversubscribed) == (4, True)
+    assert job.program[:2] == ["/opt/plumbline/probe", "--plan"]
+
+
+def test_a_launch_sees_a_clean_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMPI_MCA_coll_tuned_bcast_algorithm", "LD_PRELOAD", "PLUMBLINE_PROFILE"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
+    starter = fake_mpi.starter(tmp_path, "env >&2")
+    run, _ = starter.start("c", "s", 0, "plan", {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"})
+    seen = dict(line.split("=", 1) for line in run.stderr.splitlines() if "=" in line)
+    assert seen["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"
+    assert seen["OMPI_MCA_btl"] == "self,vader"
+    assert "OMPI_MCA_coll_tuned_bcast_algorithm" not in seen
+    assert "LD_PRELOAD" not in seen and "PLUMBLINE_PROFILE" not in seen
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 1", "exit status 1"),
+        ("kill -SEGV $$", "exit status -11"),
+        ("exit 0", "no records"),
+        ('cp {part} "$2.part"; exit 139', "exit status 139, with case 1 under way"),
+        ('cp {part} "$2.part"; exit 0', "no records, with case 1 under way"),
+        ('printf "{{" >> {part}; cp {part} "$2.part"; exit 9', "exit status 9, with case 1 under way"),
+        (
+            'cp {whole} "$2"; echo "  An invalid value was supplied for an enum variable" >&2',
+            "the library did not take a setting: An invalid value was supplied for an enum variable",
+        ),
+    ],
+)
+def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
+    whole = records_file(tmp_path)
+    records = fake_mpi.lines(build.records(build.run(), [build.Timed()] * 2, blocks=1)[:6])
+    part = tmp_path / "part"
+    part.write_bytes(records)  # header, two cases, begin and check of the first, begin of the second
+    starter = fake_mpi.starter(tmp_path, script.format(part=part, whole=whole))
+    run, _ = starter.start("c", "s", 0, "plan", {})
+    assert run.outcome == "failed"
+    assert run.reason == reason
+
+
+def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
+    part = records_file(tmp_path, until=4)
+    starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
+    run, _ = starter.start("c", "s", 0, "plan", {})
+    assert run.outcome == "failed"
+    assert run.reason == "no end after 0.5 s, with case 0 under way"
+    assert run.seconds < 20
+
+
+def test_damaged_records_are_named(tmp_path: Path) -> None:
+    starter = fake_mpi.starter(tmp_path, 'echo "{}" > "$2"')
+    with pytest.raises(PlumblineError, match=r"records\.ndjson, line 1"):
+        starter.start("c", "s", 0, "plan", {})
+
+
+# --- each launch once ---------------------------------------------------------------------------
+
+
+def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) -> None:
+    starter = SimulatedStarter(Costs())
+    lab = Laboratory(db, campaign.id, starter)
+    first = lab.launch("before", 0, PLAN_NAMED, {})
+    replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    assert replay.launch("before", 0, PLAN_NAMED, {}) == first
+    assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
+    with pytest.raises(Interrupted):
+        replay.launch("before", 1, PLAN_NAMED, {})
+
+
+def test_another_plan_under_the_same_name_is_refused(db: Database, campaign: Campaign) -> None:
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    lab.launch("before", 0, PLAN_NAMED, {})
+    other = msgspec.structs.replace(PLAN_NAMED, seed=8)
+    with pytest.raises(PlumblineError, match=r"launch before 0 .*another\s+plan.*--new"):
+        lab.launch("before", 0, other, {})
+
+
+def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign) -> None:
+    class Told:
+        def __init__(self) -> None:
+            self.seen: list[tuple[str, str]] = []
+
+        def launched(self, suite: str, run: Run) -> None:
+            self.seen.append((suite, run.id))
+
+        def step(self, text: str) -> None:
+            raise AssertionError(text)
+
+    for expected in ([("before", f"{campaign.id}/before-000")], []):
+        told = Told()
+        lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()), told)
+        lab.launch("before", 0, PLAN_NAMED, {})
+        assert told.seen == expected
+
+
+def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
+    starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
+    outcome = Laboratory(db, campaign.id, starter).launch("before", 0, PLAN_NAMED, {})
+    assert outcome.culprit == 1
+    assert runs.listing(db, campaign.id) == [outcome.run]
+    (event,) = events.get(db, campaign.id)
+    assert event.kind == "launch failed"
+    assert outcome.run.id in event.text and outcome.run.reason in event.text
+    replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    assert replay.launch("before", 0, PLAN_NAMED, {}).culprit == 1
+    assert len(events.get(db, campaign.id)) == 1
+
+
+PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
+
+
+# --- series -------------------------------------------------------------------------------------
+
+
+def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> None:
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    series = Series(lab, "before", PLAN, {})
+    series.advance(2)
+    series.advance()
+    heads = [one.plan.splitlines()[1] for one in runs.listing(db, campaign.id)]
+    assert [head.split()[1:3] for head in heads] == [
+        [f"run=before-00{number}", f"seed={7 + number}"] for number in range(3)
+    ]
+
+
+def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Campaign) -> None:
+    bad = {"coll_tuned_bcast_algorithm": "chain"}
+    starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: knobs == bad)
+    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series.advance(3)
+    assert series.dropped == {CASES[2]}
+    assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] + ["finished"] * 3
+    assert starter.launches == [("before", number) for number in range(4)]
+    replay = SimulatedStarter(Costs(), stop_after=0)
+    again = Series(Laboratory(db, campaign.id, replay), "before", PLAN, {})
+    again.advance(3)
+    assert again.dropped == {CASES[2]}
+
+
+class Flaky(SimulatedStarter):
+    """Launches with these numbers fail before any case has begun."""
+
+    def __init__(self, failing: set[int]) -> None:
+        super().__init__(Costs())
+        self._failing = failing
+
+    def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+        run, records = super().start(campaign, suite, sequence, text, extra)
+        if sequence not in self._failing:
+            return run, records
+        failed = msgspec.structs.replace(run, outcome="failed", reason="exit status 1", stderr="no")
+        return failed, []
+
+
+@pytest.mark.parametrize("failing", list(itertools.combinations(range(4), 2)))
+def test_two_failures_without_a_culprit_are_bad_luck(
+    db: Database, campaign: Campaign, failing: tuple[int, ...]
+) -> None:
+    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), "before", PLAN, {})
+    series.advance(3)
+    assert series.dropped == set()
+    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
+    assert outcomes.count("finished") == 3
+
+
+def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
+    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), "before", PLAN, {})
+    with pytest.raises(PlumblineError) as error:
+        series.advance(5)
+    text = str(error.value)
+    assert "three launches of before failed and no case is to blame" in text
+    assert "exit status 1" in text and "\nno\n" in text
+    assert "try it by hand: mpirun -np 4 probe" in text

@@ -1,0 +1,68 @@
+"""Where things lie: in a checkout, in an installed tree, and where the environment says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import paths
+from plumbline_db.errors import PlumblineError
+
+
+def installed(prefix: Path) -> Path:
+    """An installed tree; returns the place of paths.py in it."""
+    (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
+    package = prefix / "lib" / "plumbline" / "python" / "plumbline"
+    package.mkdir(parents=True)
+    return package / "paths.py"
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PLUMBLINE_PREFIX", "PLUMBLINE_DB", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_checkout() -> None:
+    root = Path(__file__).resolve().parents[2]
+    found = paths.layout()
+    assert found.search_spaces == root / "search-spaces"
+    assert found.programs == root / "build"
+    assert paths.default_database() == root / "state" / "plumbline.db"
+
+
+def test_an_installed_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "__file__", str(installed(tmp_path)))
+    monkeypatch.setenv("XDG_STATE_HOME", "/home/user/state")
+    found = paths.layout()
+    assert found.search_spaces == tmp_path / "share" / "plumbline" / "search-spaces"
+    assert found.programs == tmp_path / "libexec" / "plumbline"
+    assert paths.default_database() == Path("/home/user/state/plumbline/plumbline.db")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/user")
+    assert paths.default_database() == Path("/home/user/.local/state/plumbline/plumbline.db")
+
+
+def test_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path)
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(tmp_path))
+    monkeypatch.setenv("PLUMBLINE_DB", "/data/mine.db")
+    assert paths.layout().programs == tmp_path / "libexec" / "plumbline"
+    assert paths.default_database() == Path("/data/mine.db")
+
+
+def test_a_prefix_that_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(tmp_path))
+    with pytest.raises(PlumblineError, match=r"search-spaces is missing: set PLUMBLINE_PREFIX"):
+        paths.layout()
+
+
+def test_programs_are_found_by_library(tmp_path: Path) -> None:
+    found = paths.Layout(programs=tmp_path, search_spaces=tmp_path)
+    with pytest.raises(PlumblineError, match=r"openmpi-4\.1\.4/probe is missing.*make build"):
+        found.probe("openmpi-4.1.4")
+    (tmp_path / "openmpi-4.1.4").mkdir()
+    for name, ask in (("probe", found.probe), ("libplumbline.so", found.preload)):
+        (tmp_path / "openmpi-4.1.4" / name).touch()
+        assert ask("openmpi-4.1.4") == tmp_path / "openmpi-4.1.4" / name

@@ -1,0 +1,129 @@
+"""Plans as text, and which sizes are cells."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plumbline.plan import (
+    MESSAGE_FUNCTIONS_IN_BLOCKS,
+    TYPE_BYTES,
+    Data,
+    Plan,
+    PlanCase,
+    knobs,
+    measurable,
+)
+from plumbline_db.errors import UsageError
+from tests.tuner import simulated
+
+WORD = st.from_regex(r"[A-Za-z0-9_.,:/-]+", fullmatch=True)
+KNOBS = st.dictionaries(WORD.filter(lambda word: word != "id"), WORD, max_size=3).map(knobs)
+CASES = st.builds(
+    PlanCase,
+    function=st.sampled_from(sorted(simulated.LATENCY)),
+    bytes=st.integers(0, 2**30),
+    variant=st.sampled_from(["default", "library", "gather_binomial"]),
+    knobs=KNOBS,
+    plain_duplicate=st.booleans(),
+)
+PLANS = st.builds(
+    Plan,
+    name=WORD,
+    seed=st.integers(0, 2**64 - 1),
+    cases=st.lists(CASES, unique=True, max_size=12).map(tuple),
+    data=st.builds(Data, type=st.sampled_from(sorted(TYPE_BYTES)), root=st.integers(0, 7)),
+    blocks=st.integers(1, 9),
+    reps=st.integers(1, 99),
+)
+FUNCTIONS = st.sampled_from(sorted(simulated.LATENCY))
+SIZES = st.lists(st.integers(1, 300), max_size=40)
+
+
+@given(PLANS)
+def test_the_text_says_all_of_it(plan: Plan) -> None:
+    found, configs, cases = simulated.parse(plan.text())
+    assert found == {
+        "run": plan.name,
+        "seed": str(plan.seed),
+        "blocks": str(plan.blocks),
+        "warmup": str(plan.warmup),
+        "rewarm": str(plan.rewarm),
+        "sync": plan.sync,
+    }
+    assert len(cases) == len(plan.cases)
+    for number, (case, wanted) in enumerate(zip(cases, plan.cases, strict=True)):
+        assert case.case == number
+        assert (case.function, case.variant, case.bytes) == (
+            wanted.function,
+            wanted.variant,
+            wanted.bytes,
+        )
+        assert (case.type, case.root, case.reps) == (plan.data.type, plan.data.root, plan.reps)
+        if wanted.plain_duplicate:
+            assert case.config == "plain"
+            assert configs["plain"] == {}
+        else:
+            assert configs.get(case.config, {}) == dict(wanted.knobs)
+            assert (case.config == "default") == (not wanted.knobs)
+    assert len(set(map(tuple, (sorted(one.items()) for one in configs.values())))) == len(configs)
+
+
+@pytest.mark.parametrize("word", ["", "a b", "a=b", "#", "line\nfeed"])
+def test_words_that_cannot_stand_in_a_plan(word: str) -> None:
+    with pytest.raises(UsageError, match="cannot stand in a plan"):
+        Plan(word, 1, ()).text()
+    with pytest.raises(UsageError, match="cannot stand in a plan"):
+        Plan("p", 1, (PlanCase("MPI_Bcast", 1, knobs=(("knob", word),)),)).text()
+
+
+@given(FUNCTIONS, SIZES, st.integers(2, 9), st.sampled_from(sorted(TYPE_BYTES)))
+def test_measurable(function: str, sizes: list[int], nprocs: int, type_: str) -> None:
+    """Distinct cells, in order, out of the sizes that were asked for, none below one element (one
+    block where blocks are equal); every size asked for has its cell."""
+    found = measurable(function, sizes, nprocs, Data(type=type_))
+    unit = TYPE_BYTES[type_] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+    padded = [-(-size // unit) for size in found]
+    assert found == sorted(found)
+    assert len(set(padded)) == len(padded)
+    assert set(found) <= set(sizes)
+    assert all(size >= unit for size in found)
+    for size in sizes:
+        if size >= unit:
+            assert -(-size // unit) in padded
+    # A size that is moved as it stands is preferred to one that is padded to it.
+    assert all(size % unit == 0 for size in found if -(-size // unit) * unit in sizes)
+
+
+def test_a_barrier_has_one_cell() -> None:
+    assert measurable("MPI_Barrier", [1, 1024], 4, Data()) == [0]
+
+
+def probe() -> Path:
+    # The newest of them, if several MPI libraries have one.
+    built = sorted(simulated.ROOT.glob("build/openmpi-4*/probe"), key=os.path.getmtime)
+    if not built:
+        pytest.skip("no probe is built: make build")
+    return built[-1]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plan=PLANS.filter(lambda plan: plan.cases))
+def test_the_probe_reads_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("plan") / "plan"
+    variants = {"gather_binomial": "MPI_Gather"}
+    fitting = [
+        one for one in plan.cases if variants.get(one.variant, one.function) == one.function
+    ]
+    kept = Plan(plan.name, plan.seed, tuple(fitting), Data(root=0), plan.blocks, plan.reps)
+    file.write_text(kept.text())
+    done = subprocess.run(
+        [probe(), "--check-plan", file], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 0, (done.stderr, kept.text())
+    assert f"{len(fitting)} cases" in done.stdout

@@ -1,0 +1,100 @@
+"""Processes end when they should, with everything they started, and say how."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline import process
+from plumbline_db.errors import PlumblineError
+
+
+def test_says_how_it_ended() -> None:
+    done = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout_seconds=10)
+    assert (done.status, done.timed_out) == (3, False)
+    assert (done.stdout, done.stderr) == ("out\n", "err\n")
+    assert done.argv[0] == "sh"
+    assert 0 < done.seconds < 10
+
+
+def test_a_signal_is_a_negative_status() -> None:
+    done = process.run(["sh", "-c", "kill -SEGV $$"], timeout_seconds=10)
+    assert done.status == -signal.SIGSEGV
+
+
+def test_no_shell_no_stdin_own_session(tmp_path: Path) -> None:
+    code = "import os, sys; print(sys.argv[1:], sys.stdin.read(), os.getsid(0) == os.getpid())"
+    done = process.run([sys.executable, "-c", code, "$HOME; x", "*"], timeout_seconds=10)
+    assert done.stdout == "['$HOME; x', '*']  True\n"
+    where = process.run(["pwd"], timeout_seconds=10, folder=tmp_path)
+    assert where.stdout.strip() == str(tmp_path.resolve())
+
+
+def test_the_environment_is_the_one_given() -> None:
+    done = process.run(["/usr/bin/env"], timeout_seconds=10, environment={"ONLY": "this"})
+    assert done.stdout == "ONLY=this\n"
+
+
+def test_output_is_kept_from_its_end() -> None:
+    done = process.run(["seq", "10000"], timeout_seconds=10, cap_bytes=12)
+    assert done.stdout == "\n9999\n10000\n"
+
+
+def test_output_that_is_no_text_is_still_shown() -> None:
+    done = process.run(["printf", r"a\377b"], timeout_seconds=10)
+    assert done.stdout == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_what_cannot_be_started_is_named() -> None:
+    with pytest.raises(PlumblineError, match="cannot start no-such-program.*on PATH"):
+        process.run(["no-such-program"], timeout_seconds=10)
+
+
+def alive(pid: int) -> bool:
+    """Whether it runs; one that nobody has waited for yet (a zombie) does not."""
+    try:
+        state = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def ends(pid: int) -> bool:
+    """The kernel takes a moment between the signal and the end."""
+    limit = time.monotonic() + 5
+    while alive(pid) and time.monotonic() < limit:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+def test_a_limit_ends_the_whole_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a child in a process group of its own that ignores the polite signal, as under mpirun."""
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '60'], preexec_fn=os.setpgrp)\n"
+        "print(os.getpid(), child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    done = process.run([sys.executable, str(script)], timeout_seconds=1.0)
+    assert done.timed_out
+    assert done.status == -signal.SIGKILL
+    parent, child = map(int, done.stdout.split())
+    assert ends(parent) and ends(child)
+
+
+def test_what_a_finished_process_leaves_behind_is_ended() -> None:
+    code = "import subprocess; print(subprocess.Popen(['sleep', '60']).pid)"
+    started = time.monotonic()
+    done = process.run([sys.executable, "-c", code], timeout_seconds=30)
+    assert done.status == 0
+    assert time.monotonic() - started < 20
+    assert ends(int(done.stdout))

@@ -1,0 +1,223 @@
+"""Canaries, and what a sourced file sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline import proof
+from plumbline.plan import Plan, PlanCase
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Winner
+from plumbline_exporters import env, ompi_rules, profile
+from plumbline_exporters.ompi_tuned import COLLECTIVES
+from plumbline_exporters.registry import write
+from tests.exporters import rules_reader
+from tests.exporters.bundles import bundle, tuned, variant
+
+BCAST = tuned("MPI_Bcast", "chain", 1024, 65536, segmentsize=8192, chain_fanout=4)
+GATHER = tuned("MPI_Gather", "binomial")
+SCAN = variant("MPI_Scan", "scan_as_exscan_plus_reduce_local", 64, 4096)
+SIZES = {"MPI_Bcast": [64, 4096, 65536], "MPI_Gather": [64, 4096], "MPI_Scan": [4, 64, 1024]}
+PLAN = Plan("", 1, ())
+
+
+# --- the spoilt copies --------------------------------------------------------------------------
+
+RULES = st.lists(
+    st.tuples(
+        st.sampled_from(sorted(COLLECTIVES)), st.integers(1, 2), st.integers(0, 9), st.integers(1, 9)
+    ),
+    min_size=1,
+    unique_by=lambda one: one[0],
+)
+
+
+@given(RULES)
+def test_a_rules_canary_differs_in_the_algorithms_alone(
+    wanted: list[tuple[str, int, int, int]],
+) -> None:
+    winners = []
+    for function, algorithm, start, length in wanted:
+        whole = COLLECTIVES[function].size == "none"
+        sizes = () if whole else (4096 * start, 4096 * (start + length))
+        if str(algorithm) != "2" or not COLLECTIVES[function].commutative_only:
+            winners.append(tuned(function, str(algorithm), *sizes))
+    if not winners:
+        return
+    (text,) = ompi_rules.files(bundle(*winners)).values()
+    before, after = rules_reader.read(text), rules_reader.read(proof.rules_canary(text))
+    assert before.version == after.version
+    flat, spoilt = (
+        [
+            (number, nprocs, *rule)
+            for number, blocks in one.collectives.items()
+            for nprocs, block in blocks.items()
+            for rule in block
+        ]
+        for one in (before, after)
+    )
+    assert len(flat) == len(spoilt)
+    for own, canary in zip(flat, spoilt, strict=True):
+        assert own[:3] == canary[:3] and own[4:] == canary[4:]
+        assert canary[3] == (99 if own[3] else 0)
+    assert any(canary[3] == 99 for canary in spoilt)
+
+
+def test_a_version_2_rules_file_keeps_its_header() -> None:
+    reduce = tuned("MPI_Reduce", "in-order_binary", 1024, 4096, max_requests=4)
+    (text,) = ompi_rules.files(bundle(reduce, version="5.0.11")).values()
+    spoilt = proof.rules_canary(text)
+    assert spoilt.startswith("rule-file-version-2\n")
+    found = rules_reader.read(spoilt).decision(COLLECTIVES["MPI_Reduce"].rule_id, 4, 2048)
+    assert found[0] == 99 and found[3] == 4
+
+
+def test_a_profile_canary_names_the_refusing_variant_in_every_rule() -> None:
+    other = variant("MPI_Gather", "gather_binomial", 0, 100)
+    (text,) = profile.files(bundle(SCAN, other)).values()
+    before, after = text.splitlines(), proof.profile_canary(text).splitlines()
+    assert len(before) == len(after)
+    rules = 0
+    for own, canary in zip(before, after, strict=True):
+        if own.startswith("rule "):
+            rules += 1
+            kept = [word for word in own.split() if not word.startswith("variant=")]
+            assert canary.split() == [*kept, "variant=canary"]
+        else:
+            assert own == canary
+    assert rules == 2
+
+
+# --- what sourcing a file sets, by the real sh --------------------------------------------------
+
+
+def sourced(folder: Path, text: str, **environment: str) -> dict[str, str]:
+    script = folder / "with space's.sh"
+    script.write_text(text)
+    return proof.environment_of(script, {"PATH": os.environ["PATH"], **environment})
+
+
+def test_what_is_added_and_changed(tmp_path: Path) -> None:
+    text = "export A='x = \"y\"' B=\"two\nlines\" KEPT=same CHANGED=new\nlocal_only=1\nunset GONE\n"
+    found = sourced(tmp_path, text, KEPT="same", CHANGED="old", GONE="was here")
+    assert found == {"A": 'x = "y"', "B": "two\nlines", "CHANGED": "new"}
+
+
+def test_a_file_that_cannot_be_sourced_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"sourcing .*space's\.sh failed with status 7: oops"):
+        sourced(tmp_path, "echo oops >&2; exit 7\n")
+    with pytest.raises(PlumblineError, match="sourcing .* failed with status"):
+        proof.environment_of(tmp_path / "none.sh", {"PATH": os.environ["PATH"]})
+
+
+@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
+def test_the_exported_file_leads_to_both_files(tmp_path: Path, version: str) -> None:
+    folder = tmp_path / "out"
+    write(bundle(BCAST, SCAN, version=version, directory=str(folder)), ["env"])
+    found = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"]})
+    assert proof._value(found, proof.RULES) == str(folder / ompi_rules.FILE_NAME)
+    assert proof._value(found, proof.PROFILE) == str(folder / profile.FILE_NAME)
+    again = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"], **found})
+    assert again == {}
+
+
+# --- the proof ----------------------------------------------------------------------------------
+
+
+class Ranks:
+    """Ranks that read the files of their environment (or, deaf, do not)."""
+
+    def __init__(self, *, deaf: str = "", answer: str = "error") -> None:
+        self.deaf, self.answer = deaf, answer
+        self.tried: list[tuple[str, Plan, dict[str, str]]] = []
+
+    def __call__(
+        self, name: str, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | str:
+        self.tried.append((name, plan, dict(environment)))
+        variable = {"rules": proof.RULES, "profile": proof.PROFILE}[name]
+        path = proof._value(environment, variable)
+        assert path is not None
+        spoilt = {"rules": "99", "profile": "variant=canary"}[name]
+        text = Path(path).read_text()
+        assert spoilt in text
+        reached = self.answer if name != self.deaf else "ok"
+        return {(one.function, one.bytes): reached for one in plan.cases}
+
+
+@pytest.fixture
+def in_force(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "out"
+    write(bundle(BCAST, GATHER, SCAN, directory=str(folder)), ["env"])
+    return proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"]})
+
+
+def prove(ranks: Ranks, environment: Mapping[str, str], *winners: Winner) -> proof.Proof:
+    return proof.prove(ranks, PLAN, environment, winners or (BCAST, GATHER, SCAN), SIZES)
+
+
+def test_one_cell_of_every_winner_is_tried(in_force: dict[str, str]) -> None:
+    ranks = Ranks()
+    found = prove(ranks, in_force)
+    assert found.problems == []
+    assert len(found.statements) == 3
+    assert "MPI_Scan at 64 B: plumbline.profile decides" in found.statements[2]
+    (rules, first, _), (by_profile, second, _) = ranks.tried
+    assert (rules, by_profile) == ("rules", "profile")
+    assert first.cases == (PlanCase("MPI_Bcast", 4096), PlanCase("MPI_Gather", 64))
+    assert second.cases == (PlanCase("MPI_Scan", 64),)
+    assert (first.blocks, first.reps, first.warmup) == (1, 1, 0)
+
+
+def test_the_rules_are_tried_without_the_preload_library(in_force: dict[str, str]) -> None:
+    ranks = Ranks()
+    prove(ranks, in_force)
+    first, second = (environment for _, _, environment in ranks.tried)
+    assert not any("libplumbline.so" in value for value in first.values())
+    assert any("libplumbline.so" in value for value in second.values())
+    original = in_force[proof.RULES]
+    assert first[proof.RULES] != original
+    assert second[proof.RULES] == original
+    assert not Path(first[proof.RULES]).exists()  # the copy is gone
+    assert "99" not in [line.split()[1] for line in Path(original).read_text().splitlines()
+                        if len(line.split()) == 4]
+
+
+@pytest.mark.parametrize(("deaf", "file"), [("rules", "ompi-rules"), ("profile", "plumbline.prof")])
+def test_a_file_that_is_not_read_is_found_out(
+    in_force: dict[str, str], deaf: str, file: str
+) -> None:
+    found = prove(Ranks(deaf=deaf), in_force)
+    assert found.problems and found.statements
+    for problem in found.problems:
+        assert file in problem and "does not decide (its canary goes unnoticed)" in problem
+
+
+@pytest.mark.parametrize("answer", ["wrong", "unsupported", "not_in_force"])
+def test_only_an_error_is_a_refusal(in_force: dict[str, str], answer: str) -> None:
+    assert len(prove(Ranks(answer=answer), in_force).problems) == 3
+
+
+def test_a_launch_that_fails_proves_nothing(in_force: dict[str, str]) -> None:
+    found = proof.prove(lambda *_: "exit status 1", PLAN, in_force, [BCAST], SIZES)
+    assert found.statements == []
+    assert found.problems == ["the canary launch failed: exit status 1"]
+
+
+def test_a_variable_that_is_not_set_is_named() -> None:
+    found = proof.prove(Ranks(), PLAN, {}, [BCAST, SCAN], SIZES)
+    assert found.problems == [
+        f"{name} is not set by the exported files" for name in (proof.RULES, proof.PROFILE)
+    ]
+
+
+def test_no_winners_nothing_to_prove() -> None:
+    ranks = Ranks()
+    found = proof.prove(ranks, PLAN, {}, [], SIZES)
+    assert (found.statements, found.problems, ranks.tried) == ([], [], [])

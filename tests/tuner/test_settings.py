@@ -1,0 +1,88 @@
+"""Campaign files and options: what they mean, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import settings as settings_file
+from plumbline.settings import SIZES, load
+from plumbline_db.errors import UsageError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "campaign.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_file, "processing_units", lambda: 2)
+    found = load(None, {})
+    assert found.nprocs == 4
+    assert found.sizes == sorted(SIZES)
+    assert found.guidelines == []
+    monkeypatch.setattr(settings_file, "processing_units", lambda: 16)
+    assert load(None, {}).nprocs == 16
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, 'nprocs = 8\nop = "MPI_SUM"\nsizes = [64, 4, 4]\nroot = 7\n')
+    found = load(path, {"nprocs": None, "seed": 5, "launches": 6})
+    assert (found.nprocs, found.op, found.seed, found.launches) == (8, "MPI_SUM", 5, 6)
+    assert found.sizes == [4, 64]
+    assert load(path, {"nprocs": 9}).nprocs == 9
+
+
+def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "nprocs = 4\nsizes = [16, 4]\n")
+    assert load(path, {}) == load(None, {"nprocs": 4, "sizes": [4, 16, 16]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nprocs = 1", "nprocs must be at least 2"),
+        ("nprocs = -3", "nprocs must be at least 2"),
+        ('nprocs = "four"', r"Expected `int`, got `str` - at `\$\.nprocs`"),
+        ("nprosc = 4", "unknown field `nprosc`"),
+        ("sizes = []", "sizes must be positive and at least two"),
+        ("sizes = [4, 4]", "sizes must be positive and at least two"),
+        ("sizes = [0, 4]", "sizes must be positive and at least two"),
+        ('type = "MPI_SHORTISH"', "type must be one of MPI_BYTE"),
+        ("nprocs = 4\nroot = 4", "root must be a rank"),
+        ("root = -1", "root must be a rank"),
+        ("launches = 5", "launches must be at least 6"),
+        ("blocks = 0", "blocks and reps must be at least 1"),
+        ("rounds = -1", "rounds must not be negative"),
+        ("seed = -1", "seed must not be negative"),
+        ("budget_seconds = -1.0", "budget_seconds must not be negative"),
+        ("budget_seconds = nan", "budget_seconds must not be negative"),
+        ("launch_timeout_seconds = 0.0", "launch_timeout_seconds must be positive"),
+        ("alpha = 1.0", "alpha must lie between 0 and 1"),
+        ("tolerance = -0.1", "tolerance must lie between 0 and 1"),
+        ("tolerance = 1.0", "tolerance must lie between 0 and 1"),
+        ("nprocs = ", "Invalid value"),
+    ],
+)
+def test_mistakes_are_named_with_the_file(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError, match=message) as error:
+        load(path, {})
+    assert f"campaign file {path}" in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read campaign file .*none\.toml: No such file"):
+        load(tmp_path / "none.toml", {})
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'op = "\xff"')
+    with pytest.raises(UsageError, match=r"campaign file .*latin\.toml"):
+        load(path, {})
+
+
+def test_without_a_file_the_message_names_none() -> None:
+    with pytest.raises(UsageError, match="^campaign: root must be a rank$"):
+        load(None, {"nprocs": 4, "root": 9})

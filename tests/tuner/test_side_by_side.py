@@ -1,0 +1,64 @@
+"""One function in several variants: medians and paired ratios from the same launches."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline import side_by_side
+from plumbline.plan import Plan, PlanCase
+from plumbline_db.errors import PlumblineError
+from tests.tuner.simulated import Costs, SimulatedStarter
+
+RING = (("coll_tuned_allreduce_algorithm", "ring"),)
+CASES = (
+    PlanCase("MPI_Allreduce", 1024),
+    PlanCase("MPI_Allreduce", 1024, knobs=RING),
+    PlanCase("MPI_Allreduce", 1024, "allreduce_as_reduce_plus_bcast"),
+    PlanCase("MPI_Allreduce", 65536, knobs=RING),
+    PlanCase("MPI_Allreduce", 65536),
+)
+COSTS = Costs(algorithm={("MPI_Allreduce", "ring"): lambda *_: 0.5})
+
+
+def test_ratios_are_to_the_default_of_the_same_size() -> None:
+    plan = Plan("", 1, CASES, blocks=2, reps=3)
+    lines, raw = side_by_side.run(SimulatedStarter(COSTS, launch_noise=1.0), plan, 9, {})
+    assert [(one.bytes, one.variant, one.knobs) for one in lines] == [
+        (case.bytes, case.variant, dict(case.knobs)) for case in CASES
+    ]
+    assert len(raw) == 9
+    assert [one.outcome for one in lines] == ["ok"] * 5
+    assert lines[0].ratio is None and lines[4].ratio is None
+    for line in (lines[1], lines[3]):
+        assert line.ratio is not None and line.ratio.n == 9
+        assert line.ratio.ratio == pytest.approx(0.5, rel=0.03)
+    assert lines[2].ratio is not None and lines[2].ratio.ratio > 1
+    # Launches differ by a factor of three and more; the ratios do not feel it.
+    assert max(lines[0].seconds) > 3 * min(lines[0].seconds)
+    assert all(1e-7 < seconds < 1e-2 for line in lines for seconds in line.seconds)
+
+
+def test_seconds_are_the_medians_of_all_samples_of_a_launch() -> None:
+    plan = Plan("", 1, CASES[:1], blocks=1, reps=1)
+    (line,), raw = side_by_side.run(SimulatedStarter(COSTS), plan, 3, {})
+    samples = [record.ns for one in raw for record in one if hasattr(record, "ns")]
+    assert line.seconds == [ns / 1e9 for (ns,) in samples]
+
+
+def test_what_fails_its_check_has_no_times() -> None:
+    starter = SimulatedStarter(COSTS, spoil=lambda case: "wrong" if case.case == 2 else "ok")
+    lines, _ = side_by_side.run(starter, Plan("", 1, CASES), 2, {})
+    assert (lines[2].outcome, lines[2].seconds, lines[2].ratio) == ("wrong", [], None)
+    assert lines[1].outcome == "ok"
+
+
+def test_without_a_default_there_is_no_ratio() -> None:
+    lines, _ = side_by_side.run(SimulatedStarter(COSTS), Plan("", 1, CASES[1:3]), 2, {})
+    assert [one.ratio for one in lines] == [None, None]
+    assert all(len(one.seconds) == 2 for one in lines)
+
+
+def test_a_launch_that_fails_is_said() -> None:
+    starter = SimulatedStarter(COSTS, crashes=lambda *_: True)
+    with pytest.raises(PlumblineError, match=r"launch 0 failed: exit status 139.*\nSegmentation"):
+        side_by_side.run(starter, Plan("", 1, CASES), 2, {})

@@ -1,0 +1,164 @@
+"""Rounds of search: which cells race, in which surroundings, and how what they win joins what was
+won before.
+
+A cell is searched once with the library as it is (hot knobs and our variants), and, if a pattern
+is still violated there under the exported files, once more among our variants with these files in
+force: the right side may have become faster by a winner of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from plumbline.measure import Laboratory
+from plumbline.plan import Plan
+from plumbline.settings import Settings
+from plumbline_db import searches
+from plumbline_db.records import Verdict, Winner
+
+from . import outcome
+from .candidates import Menu
+from .race import Effort, Race, Target
+from .select import winners as select
+
+
+class Rounds:
+    """Opens searches for one campaign. `sizes` are the measured sizes by function."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        menu: Menu,
+        plan: Plan,
+        settings: Settings,
+        sizes: Mapping[str, Sequence[int]],
+    ) -> None:
+        self._lab = lab
+        self._menu = menu
+        self._plan = plan
+        self._settings = settings
+        self._sizes = sizes
+        self._searched: set[Target] = set()
+        self._again: set[Target] = set()
+
+    def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
+        """Cells with a violation that no round has searched."""
+        return [one for one in _targets(verdicts) if one not in self._searched]
+
+    def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
+        """Cells with a violated pattern that were searched once, with the library as it is."""
+        violated = _targets(one for one in verdicts if one.kind == "pattern")
+        return [one for one in violated if one in self._searched and one not in self._again]
+
+    def first(
+        self,
+        number: int,
+        verdicts: Sequence[Verdict],
+        environment: Mapping[str, str],
+        *,
+        refine: bool,
+    ) -> list[Winner]:
+        """Races the fresh cells; where one choice must hold for all sizes, all sizes race."""
+        targets = self.fresh(verdicts)
+        entered = dict.fromkeys(targets)
+        for target in targets:
+            if self._menu.one_for_all_sizes(target.function):
+                entered |= dict.fromkeys(
+                    Target(target.function, size) for size in self._sizes[target.function]
+                )
+        self._searched |= entered.keys()
+        race = self._race(self._menu, f"search-{number}", environment)
+        self._lab.progress.step(f"searching {len(targets)} cells, round {number}")
+        return self._run(race, self._menu, number, targets, list(entered), verdicts, refine=refine)
+
+    def second(
+        self,
+        number: int,
+        verdicts: Sequence[Verdict],
+        environment: Mapping[str, str],
+        standing: Sequence[Winner],
+    ) -> list[Winner]:
+        """Races our variants against the stuck cells' present state, which `environment` puts in
+        force; returns the winners with `standing` ones cut back where a new one takes over."""
+        targets = self.stuck(verdicts)
+        self._again |= set(targets)
+        menu = self._menu.without_knobs()
+        race = self._race(menu, f"search-{number}-in-force", environment)
+        self._lab.progress.step(f"searching {len(targets)} cells with the files in force")
+        new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
+        return cut_back(standing, new) + new
+
+    def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
+        return Race(self._lab, menu, self._plan, environment, Effort(), suite)
+
+    def _run(
+        self,
+        race: Race,
+        menu: Menu,
+        number: int,
+        targets: Sequence[Target],
+        entered: Sequence[Target],
+        verdicts: Sequence[Verdict],
+        *,
+        refine: bool,
+    ) -> list[Winner]:
+        opened_by: dict[Target, list[str]] = {target: [] for target in targets}
+        for verdict in verdicts:
+            target = Target(verdict.function, verdict.bytes)
+            if verdict.verdict == "violated" and target in opened_by:
+                opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
+        trials = race.run(entered, refine=refine)
+        nprocs = self._settings.nprocs
+        found = select(
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=nprocs,
+            ppn=nprocs,
+            tolerance=self._settings.tolerance,
+        )
+        for target in entered:
+            record = outcome.record(
+                number,
+                target,
+                opened_by.get(target, []),
+                trials[target],
+                found,
+                race.suites,
+                nprocs,
+            )
+            searches.put(self._lab.db, self._lab.campaign, record)
+        return found
+
+
+def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
+    """`standing` without the sizes that `new` variants take. A standing knob keeps its whole range:
+    the preload library decides before the library's own rules do."""
+    kept: list[Winner] = []
+    for winner in standing:
+        pieces = [winner]
+        if winner.variant != "default":
+            for other in new:
+                if other.function == winner.function:
+                    pieces = [part for piece in pieces for part in _without(piece, other)]
+        kept += pieces
+    return kept
+
+
+def _without(winner: Winner, other: Winner) -> list[Winner]:
+    parts = []
+    if winner.bytes_from < other.bytes_from:
+        end = min(winner.bytes_to, other.bytes_from - 1)
+        parts.append(msgspec.structs.replace(winner, bytes_to=end))
+    if winner.bytes_to > other.bytes_to:
+        start = max(winner.bytes_from, other.bytes_to + 1)
+        parts.append(msgspec.structs.replace(winner, bytes_from=start))
+    return parts
+
+
+def _targets(verdicts: Iterable[Verdict]) -> list[Target]:
+    """The cells whose left side is too slow, each once."""
+    violated = (one for one in verdicts if one.verdict == "violated")
+    return sorted({Target(one.function, one.bytes) for one in violated})
