@@ -179,7 +179,9 @@ def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:
 
 
 def test_confirmation_alternates_with_the_library_as_it_is(done: Done) -> None:
-    suites = [one.suite for one in done.launches() if one.suite in ("confirm-1", "confirm-1-default")]
+    suites = [
+        one.suite for one in done.launches() if one.suite in ("confirm-1", "confirm-1-default")
+    ]
     assert suites == ["confirm-1", "confirm-1-default"] * 12
     by_suite = {one.suite: one.environment for one in done.launches()}
     assert by_suite["confirm-1-default"] == {}
@@ -212,9 +214,7 @@ def test_interrupted_anywhere_it_goes_on(done: Done, tmp_path: Path, launches: i
         assert searches.all_searches(db, found.campaign.id) == searches.all_searches(
             done.db, done.campaign.id
         )
-        assert len(events.get(db, found.campaign.id)) == len(
-            events.get(done.db, done.campaign.id)
-        )
+        assert len(events.get(db, found.campaign.id)) == len(events.get(done.db, done.campaign.id))
 
 
 def test_a_library_without_faults_needs_no_search(tmp_path: Path, db: Database) -> None:
@@ -228,7 +228,9 @@ def test_a_library_without_faults_needs_no_search(tmp_path: Path, db: Database) 
 
 
 def test_no_rounds_verify_only(tmp_path: Path, db: Database) -> None:
-    finished = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), planted.settings(rounds=0))
+    finished = run(
+        db, tmp_path / "out", SimulatedStarter(planted.costs()), planted.settings(rounds=0)
+    )
     assert finished.table("after", "violated") == finished.table("before", "violated") != set()
     assert not searches.all_searches(db, finished.campaign.id)
 
@@ -279,9 +281,7 @@ def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: D
         run(db, tmp_path / "out", Dead(planted.costs()))
 
 
-def test_files_that_are_ignored_are_never_taken_for_confirmed(
-    tmp_path: Path, db: Database
-) -> None:
+def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db: Database) -> None:
     """A library that does not read the rules file: its canary goes unnoticed."""
 
     class Deaf(SimulatedStarter):

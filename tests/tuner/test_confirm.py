@@ -8,7 +8,12 @@ import random
 import msgspec
 import pytest
 
-from plumbline.confirm import REFERENCE_CELLS, judge_winners, without_launch_factor
+from plumbline.confirm import (
+    REFERENCE_CELLS,
+    judge_winners,
+    slower_cells,
+    without_launch_factor,
+)
 from plumbline.search.race import Target
 from plumbline.settings import Settings, load
 from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner
@@ -16,6 +21,7 @@ from tests.db import build
 
 SETTINGS: Settings = load(None, {"nprocs": 4})
 PAIRS = 12
+BUILT_ON = {"MPI_Allgather": {"MPI_Gather", "MPI_Bcast"}}
 
 
 def winner(function: str = "MPI_Allreduce", **changes: object) -> Winner:
@@ -36,14 +42,14 @@ def violated(function: str, guideline: str, size: int) -> Verdict:
 
 
 def judged(winners: list[Winner], of: dict[tuple[str, int], float], *remaining: Verdict):  # type: ignore[no-untyped-def]
-    return judge_winners(winners, ratios(of), list(remaining), SETTINGS)
+    measured = ratios(of)
+    harm = slower_cells(measured, SETTINGS)
+    return judge_winners(winners, measured, harm, list(remaining), BUILT_ON)
 
 
 def test_a_gain_is_kept_with_its_cold_speedup() -> None:
     one = winner(removes=["GL12@16384"])
-    (kept,), dropped = judged(
-        [one], {("MPI_Allreduce", 16384): 0.5, ("MPI_Allreduce", 65536): 0.5}
-    )
+    (kept,), dropped = judged([one], {("MPI_Allreduce", 16384): 0.5, ("MPI_Allreduce", 65536): 0.5})
     assert dropped == []
     assert kept.speedup == pytest.approx(2.0, rel=0.03)
     assert kept.speedup_low < 2.0 < kept.speedup_high
@@ -74,7 +80,7 @@ def test_slower_at_one_size_is_dropped() -> None:
     )
     assert kept == []
     ((_, reason),) = dropped
-    assert reason.startswith("slower at 65536 B: 1.2")
+    assert reason.startswith("slower at 65536 B: 1.")
 
 
 def test_slower_within_the_tolerance_is_no_harm() -> None:
@@ -145,7 +151,15 @@ def test_what_becomes_slower_elsewhere_is_the_knobs_doing() -> None:
     assert kept[0].bytes_to == 2000
     ((who, why),) = dropped
     assert who.configuration == knob.configuration
-    assert why == "others became slower: MPI_Allgather at 16384 B"
+    assert why.startswith("MPI_Allgather at 16384 B became slower: 1.4")
+
+
+def test_what_cannot_reach_a_function_is_not_blamed_for_it() -> None:
+    knob = winner("MPI_Allreduce")
+    cells = {("MPI_Allreduce", 16384): 0.5, ("MPI_Gather", 16384): 1.4}
+    kept, dropped = judged([knob], cells)
+    assert [one.function for one in kept] == ["MPI_Allreduce"]
+    assert not dropped
 
 
 def test_chance_alone_drops_few_winners() -> None:
@@ -158,7 +172,7 @@ def test_chance_alone_drops_few_winners() -> None:
             for size in range(8200, 8240)
         }
         one = winner(removes=["GL12@8200"])
-        kept, _ = judge_winners([one], cells, [], SETTINGS)
+        kept, _ = judge_winners([one], cells, slower_cells(cells, SETTINGS), [], BUILT_ON)
         wrongly += not kept
     assert wrongly <= 20
 

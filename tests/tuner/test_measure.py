@@ -77,9 +77,7 @@ def test_the_launcher_gets_the_whole_job(tmp_path: Path) -> None:
     assert job.program[:2] == ["/opt/plumbline/probe", "--plan"]
 
 
-def test_a_launch_sees_a_clean_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_launch_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMPI_MCA_coll_tuned_bcast_algorithm", "LD_PRELOAD", "PLUMBLINE_PROFILE"):
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
@@ -100,7 +98,10 @@ def test_a_launch_sees_a_clean_environment(
         ("exit 0", "no records"),
         ('cp {part} "$2.part"; exit 139', "exit status 139, with case 1 under way"),
         ('cp {part} "$2.part"; exit 0', "no records, with case 1 under way"),
-        ('printf "{{" >> {part}; cp {part} "$2.part"; exit 9', "exit status 9, with case 1 under way"),
+        (
+            'printf "{{" >> {part}; cp {part} "$2.part"; exit 9',
+            "exit status 9, with case 1 under way",
+        ),
         (
             'cp {whole} "$2"; echo "  An invalid value was supplied for an enum variable" >&2',
             "the library did not take a setting: An invalid value was supplied for an enum variable",
@@ -111,7 +112,9 @@ def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
     whole = records_file(tmp_path)
     records = fake_mpi.lines(build.records(build.run(), [build.Timed()] * 2, blocks=1)[:6])
     part = tmp_path / "part"
-    part.write_bytes(records)  # header, two cases, begin and check of the first, begin of the second
+    part.write_bytes(
+        records
+    )  # header, two cases, begin and check of the first, begin of the second
     starter = fake_mpi.starter(tmp_path, script.format(part=part, whole=whole))
     run, _ = starter.start("c", "s", 0, "plan", {})
     assert run.outcome == "failed"

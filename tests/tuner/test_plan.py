@@ -117,9 +117,7 @@ def probe() -> Path:
 def test_the_probe_reads_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan"
     variants = {"gather_binomial": "MPI_Gather"}
-    fitting = [
-        one for one in plan.cases if variants.get(one.variant, one.function) == one.function
-    ]
+    fitting = [one for one in plan.cases if variants.get(one.variant, one.function) == one.function]
     kept = Plan(plan.name, plan.seed, tuple(fitting), Data(root=0), plan.blocks, plan.reps)
     file.write_text(kept.text())
     done = subprocess.run(

@@ -71,9 +71,7 @@ def ends(pid: int) -> bool:
     return not alive(pid)
 
 
-def test_a_limit_ends_the_whole_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_ends_the_whole_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a child in a process group of its own that ignores the polite signal, as under mpirun."""
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
     script = tmp_path / "parent.py"

@@ -16,7 +16,8 @@ def text(fields: list[int]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("newer", "older"), [("4.1.10", "4.1.9"), ("5.0.0", "4.1.8"), ("5.0.0rc2", "4.1.8"), ("5", "4.9")]
+    ("newer", "older"),
+    [("4.1.10", "4.1.9"), ("5.0.0", "4.1.8"), ("5.0.0rc2", "4.1.8"), ("5", "4.9")],
 )
 def test_order(newer: str, older: str) -> None:
     assert version.at_least(newer, older)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -22,6 +22,7 @@ from plumbline_db import runs
 from plumbline_db.records import Verdict, Winner
 
 REFERENCE_CELLS = 10
+REFERENCE_STEP = 4  # of the untouched cells, every fourth is reference enough
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -57,8 +58,44 @@ def confirm(
             lab, stage, guidelines, settings, suite, environment, verdicts
         )
     ratios = without_launch_factor(_cold_ratios(lab, suite, left), winners)
-    kept, dropped = judge_winners(winners, ratios, verdicts, settings)
+    harm = slower_cells(ratios, settings)
+    if harm:
+        harm = _seen_again(lab, suite, settings, environment, winners, left, harm)
+    built_on = {
+        pattern.lhs: {
+            used for other in guidelines.patterns if other.lhs == pattern.lhs for used in other.uses
+        }
+        for pattern in guidelines.patterns
+    }
+    kept, dropped = judge_winners(winners, ratios, harm, verdicts, built_on)
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+
+
+def _seen_again(
+    lab: Laboratory,
+    suite: str,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    left: Sequence[PlanCase],
+    harm: Mapping[Target, Comparison],
+) -> dict[Target, Comparison]:
+    """What is slower again in as many fresh pairs of launches. Cells of one launch share its luck,
+    so one pass finds whole groups by chance; chance does not find the same group twice."""
+    touched = {winner.function for winner in winners}
+    reference = [case for case in left if case.function not in touched][::REFERENCE_STEP]
+    suspects = [case for case in left if Target(case.function, case.bytes) in harm]
+    cases = list(dict.fromkeys(suspects + reference))
+    lab.progress.step(f"{len(suspects)} cells seem slower than before; measuring them again")
+    again = f"{suite}-again"
+    plan = tables.plan(settings, cases)
+    tuned = Series(lab, again, plan, environment)
+    plain = Series(lab, f"{again}-default", plan, {})
+    for _ in range(settings.launches):
+        tuned.advance()
+        plain.advance()
+    ratios = without_launch_factor(_cold_ratios(lab, again, cases), winners)
+    return slower_cells({target: ratios[target] for target in harm}, settings)
 
 
 def without_launch_factor(
@@ -81,16 +118,16 @@ def without_launch_factor(
 def judge_winners(
     winners: Sequence[Winner],
     ratios: Mapping[Target, Sequence[float]],
+    slower: Mapping[Target, Comparison],
     verdicts: Sequence[Verdict],
-    settings: Settings,
+    built_on: Mapping[str, Collection[str]],
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
     significantly faster over them or has removed what it was chosen for.
 
-    `ratios`: per pair of launches, log(tuned / default) of each cell. All cells of the table are
-    tested for "slower", corrected for their number (Benjamini-Hochberg)."""
+    `ratios`: per pair of launches, log(tuned / default) of each cell; `slower`: the cells that are
+    slower than before; `built_on`: which functions a library may build a function on."""
     cells = [target for target, logs in ratios.items() if logs]
-    slower = _slower(cells, ratios, settings)
     violated = {
         (one.function, f"{one.guideline}@{one.bytes}")
         for one in verdicts
@@ -124,26 +161,30 @@ def judge_winners(
                 removes=gone,
             )
         )
-    elsewhere = [one for one in slower if not any(holds(winner, one) for winner in winners)]
-    if elsewhere:
+    for cell in sorted(slower):
+        if any(holds(winner, cell) for winner in winners):
+            continue
         # A knob reaches into functions that the library builds on the tuned one; a variant of ours
-        # does not. So the knobs are to blame, and those at the same sizes first.
-        sizes = {one.bytes for one in elsewhere}
+        # does not.
         blamed = [
             winner
             for winner in kept
             if winner.variant == "default"
-            and any(winner.bytes_from <= size <= winner.bytes_to for size in sizes)
+            and winner.function in built_on.get(cell.function, ())
+            and winner.bytes_from <= cell.bytes <= winner.bytes_to
         ]
-        names = ", ".join(f"{one.function} at {one.bytes} B" for one in sorted(elsewhere))
+        why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
-        dropped += [(winner, f"others became slower: {names}") for winner in blamed]
+        dropped += [(winner, why) for winner in blamed]
     return kept, dropped
 
 
-def _slower(
-    cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]], settings: Settings
+def slower_cells(
+    ratios: Mapping[Target, Sequence[float]], settings: Settings
 ) -> dict[Target, Comparison]:
+    """Cells that are slower than before: significant after correction for the number of cells
+    (Benjamini-Hochberg), and by more than the tolerance."""
+    cells = [target for target, logs in ratios.items() if logs]
     found = [paired_ratio(ratios[cell]) for cell in cells]
     adjusted = benjamini_hochberg([one.p for one in found])
     return {

@@ -14,5 +14,6 @@ class Local:
     def command(self, installation: Installation, job: Job) -> list[str]:
         words = [str(installation.mpirun), "-np", str(job.nprocs)]
         if job.oversubscribed:
-            words.append("--oversubscribe")
+            # Bound, so that the system does not place the ranks anew in each launch.
+            words += ["--oversubscribe", "--bind-to", "core:overload-allowed"]
         return [*words, *job.program]

@@ -21,7 +21,7 @@ _COMPLAINTS = (
     "was unable to open the rules file",
 )
 # mca_base_env_list_internal is what exported files use on Open MPI 4.
-_SETTINGS = re.compile(r"OMPI_MCA_(coll_|mca_base_env_list|mca_base_param_files$)")
+_SETTINGS = re.compile(r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$)")
 _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
 

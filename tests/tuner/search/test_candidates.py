@@ -1,0 +1,156 @@
+"""What may be tried: everything that is safe and can be exported, once, and nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline_db.records import Winner
+from plumbline_exporters import ompi_rules
+from tests.db import build
+from tests.tuner.simulated import SPACE, installed_knobs, variants_of
+
+FUNCTIONS = [entry.name for entry in SPACE.function]
+
+
+def menu(nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False) -> Menu:
+    library = msgspec.structs.replace(build.LIBRARY, version=version)
+    return Menu(SPACE, library, installed_knobs(), variants_of(), nprocs, unsafe=unsafe)
+
+
+def algorithms(found: list[Candidate], function: str) -> set[str]:
+    knob = f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm"
+    return {dict(one.knobs)[knob] for one in found if one.is_knobs}
+
+
+def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
+    installed = installed_knobs()
+    name = "coll_tuned_bcast_algorithm_segmentsize"
+    installed[name] = msgspec.structs.replace(installed[name], value="777")
+    found = Menu(SPACE, build.LIBRARY, installed, variants_of(), 4).first("MPI_Bcast")
+    assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
+    by_name = {dict(one.knobs)["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
+    assert len(by_name) == len(found) - 1 == 9
+    assert dict(by_name["chain"].knobs) == {
+        "coll_tuned_bcast_algorithm": "chain",
+        "coll_tuned_bcast_algorithm_chain_fanout": "0",
+        name: "777",
+    }
+    assert dict(by_name["basic_linear"].knobs) == {"coll_tuned_bcast_algorithm": "basic_linear"}
+
+
+def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
+    bare = msgspec.structs.replace(SPACE, function=[])
+    found = Menu(bare, build.LIBRARY, {}, {"MPI_Gather": ["gather_binomial"]}, 4)
+    assert found.first("MPI_Gather") == [Candidate(variant="gather_binomial")]
+    assert found.first("MPI_Bcast") == []
+    assert found.choices("MPI_Gather", Candidate(variant="gather_binomial"), 64) == {}
+    assert menu().without_knobs().first("MPI_Reduce") == [
+        Candidate(variant=name) for name in variants_of()["MPI_Reduce"]
+    ]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("nprocs", [2, 3, 4, 8])
+@pytest.mark.parametrize("version", ["4.1.4", "4.1.8"])
+def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, version: str) -> None:
+    """Also with every choice of parameters; nothing stands there twice, the default never."""
+    offered = menu(nprocs, version=version)
+    library = msgspec.structs.replace(build.LIBRARY, version=version)
+    found = offered.first(function)
+    assert DEFAULT not in found
+    assert len(set(found)) == len(found)
+    whole = offered.one_for_all_sizes(function)
+    for candidate in found:
+        choices = offered.choices(function, candidate, 65536)
+        pinned = [{knob: values[0]} for knob, values in choices.items()]
+        pinned += [{knob: values[-1]} for knob, values in choices.items()]
+        for values in [{}, *pinned]:
+            one = offered.with_parameters(candidate, values) if candidate.is_knobs else candidate
+            if not one.is_knobs:
+                continue
+            winner: Winner = build.winner(
+                function=function,
+                nprocs=nprocs,
+                ppn=nprocs,
+                configuration=dict(one.knobs),
+                restrictions=offered.restrictions(function, one),
+                **({"bytes_from": 0, "bytes_to": 2**63 - 1} if whole else {}),
+            )
+            assert ompi_rules.obstacle(winner, library) is None, one
+
+
+def test_what_is_wrong_for_some_operations_needs_to_be_asked_for() -> None:
+    safe, unsafe = menu().first("MPI_Reduce"), menu(unsafe=True).first("MPI_Reduce")
+    assert algorithms(safe, "MPI_Reduce") == {"linear", "in-order_binary", "rabenseifner"}
+    assert algorithms(unsafe, "MPI_Reduce") >= {"chain", "pipeline", "binary", "binomial"}
+    offered = menu(unsafe=True)
+    for one in unsafe:
+        name = dict(one.knobs).get("coll_tuned_reduce_algorithm")
+        wrong = name in ("chain", "pipeline", "binary", "binomial")
+        assert offered.restrictions("MPI_Reduce", one) == (["commutative"] if wrong else [])
+
+
+@pytest.mark.parametrize(
+    ("nprocs", "present"), [(2, True), (3, False), (4, True), (6, False), (8, True)]
+)
+def test_algorithms_for_some_numbers_of_ranks(nprocs: int, present: bool) -> None:
+    found = algorithms(menu(nprocs).first("MPI_Allgather"), "MPI_Allgather")
+    assert ("recursive_doubling" in found) == present
+    assert ("two_proc" in found) == (nprocs == 2)
+    assert ("neighbor" in found) == (nprocs % 2 == 0)
+
+
+def test_parameters_that_a_rules_file_cannot_hold_are_left_alone() -> None:
+    """Requests need version 2 of the file; the radix of a tree has no place in any."""
+    linear_sync = Candidate(knobs=(("coll_tuned_alltoall_algorithm", "linear_sync"),))
+    requests = "coll_tuned_alltoall_algorithm_max_requests"
+    assert requests not in menu().choices("MPI_Alltoall", linear_sync, 65536)
+    assert requests in menu(version="4.1.8").choices("MPI_Alltoall", linear_sync, 65536)
+    for candidate in menu(version="4.1.8").first("MPI_Bcast"):
+        assert not any("radix" in knob for knob, _ in candidate.knobs)
+
+
+def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
+    installed = installed_knobs()
+    del installed["coll_tuned_bcast_algorithm_chain_fanout"]
+    found = Menu(SPACE, build.LIBRARY, installed, {}, 4)
+    chain = next(one for one in found.first("MPI_Bcast") if "chain" in dict(one.knobs).values())
+    assert "coll_tuned_bcast_algorithm_chain_fanout" not in dict(chain.knobs)
+    assert "coll_tuned_bcast_algorithm_chain_fanout" not in found.choices("MPI_Bcast", chain, 4096)
+
+
+@given(st.integers(1, 2**21))
+def test_segments_are_shorter_than_the_message(size: int) -> None:
+    offered = menu()
+    for candidate in offered.first("MPI_Bcast"):
+        for knob, values in offered.choices("MPI_Bcast", candidate, size).items():
+            assert len(values) > 1
+            if knob.endswith("segmentsize"):
+                assert all(value < size for value in values)
+
+
+def test_one_choice_for_all_sizes_has_no_search_by_size() -> None:
+    offered = menu()
+    assert offered.one_for_all_sizes("MPI_Gather") and not offered.one_for_all_sizes("MPI_Bcast")
+    assert not offered.one_for_all_sizes("MPI_Reduce_local")
+    found = offered.first("MPI_Gather")
+    segments = {
+        dict(one.knobs)["coll_tuned_gather_algorithm_segmentsize"]
+        for one in found
+        if "linear_sync" in dict(one.knobs).values()
+    }
+    assert segments == {"0", "1024", "8192", "32768"}
+    assert all(offered.choices("MPI_Gather", one, 65536) == {} for one in found)
+
+
+def test_with_parameters_keeps_the_rest() -> None:
+    chain = Candidate(knobs=(("a", "1"), ("z", "2")))
+    assert menu().with_parameters(chain, {"z": 3, "b": 4}).knobs == (
+        ("a", "1"),
+        ("b", "4"),
+        ("z", "3"),
+    )

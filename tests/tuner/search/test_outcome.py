@@ -1,0 +1,79 @@
+"""What is said about a search."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.search.outcome import deciding, holds, label, record
+from plumbline.search.race import Target
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from tests.db import build
+from tests.tuner.search.test_select import trial
+
+TARGET = Target("MPI_Allreduce", 16384)
+
+
+def winner(**changes: object) -> Winner:
+    return build.winner(**({"function": "MPI_Allreduce"} | changes))
+
+
+def test_where_a_winner_holds() -> None:
+    one = winner(bytes_from=8192, bytes_to=16384)
+    assert [holds(one, Target("MPI_Allreduce", n)) for n in (8191, 8192, 16384, 16385)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert not holds(one, Target("MPI_Reduce", 16384))
+
+
+def test_a_variant_of_ours_decides_before_the_library() -> None:
+    knob = winner(bytes_from=0, bytes_to=UNBOUNDED_BYTES)
+    ours = winner(bytes_from=8192, bytes_to=16384, variant="allreduce_as_reduce_plus_bcast")
+    for both in ([knob, ours], [ours, knob]):
+        assert deciding(both, TARGET) is ours
+        assert deciding(both, Target("MPI_Allreduce", 64)) is knob
+    assert deciding([ours], Target("MPI_Allreduce", 64)) is None
+
+
+def test_labels() -> None:
+    assert label("default", {}) == "default"
+    assert label("default", {"b": "2", "a": "1"}) == "a=1 b=2"
+    assert label("gather_binomial", {}) == "gather_binomial"
+    assert label("gather_binomial", {"a": "1"}) == "gather_binomial a=1"
+
+
+def said(*trials: object, winners: list[Winner] | None = None):  # type: ignore[no-untyped-def]
+    return record(2, TARGET, ["GL12@16384"], trials, winners or [], ["search-2-final"], 4)  # type: ignore[arg-type]
+
+
+def test_a_search_that_found_something() -> None:
+    found = said(trial("rabenseifner", 0.5), winners=[winner()])
+    assert (found.outcome, found.reason) == (
+        "winner",
+        "coll_tuned_allreduce_algorithm=basic_linear",
+    )
+    assert (found.round, found.function, found.bytes, found.nprocs) == (
+        2,
+        "MPI_Allreduce",
+        16384,
+        4,
+    )
+    assert found.opened_by == ["GL12@16384"]
+
+
+def test_a_search_that_found_nothing_says_how_near_it_came() -> None:
+    found = said(
+        trial("rabenseifner", 1.20),
+        trial("basic_linear", 1.08),
+        msgspec.structs.replace(trial("ring", 0.1), state="wrong", ratio=None),
+    )
+    assert found.outcome == "nothing better"
+    assert found.reason == (
+        "3 candidates; the fastest, coll_tuned_allreduce_algorithm=basic_linear, "
+        "takes 1.08 [1.06, 1.10] of the default's time"
+    )
+    assert said().reason == "no candidate could be measured"
+    few = said(trial("rabenseifner", 1.2, ratio_low=None, ratio_high=None))
+    assert few.reason.endswith("takes 1.20 of the default's time")

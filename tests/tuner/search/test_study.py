@@ -1,0 +1,127 @@
+"""What an Optuna study proposes: each set of parameters once, all of a small space, good ones of a
+large one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.study import ENUMERATE_UP_TO, Study
+from tests.tuner.search.test_candidates import menu
+
+SEGMENT = "coll_tuned_bcast_algorithm_segmentsize"
+FANOUT = "coll_tuned_bcast_algorithm_chain_fanout"
+SIZE = 2**22
+
+
+def survivors(*names: str) -> list[Candidate]:
+    of = {
+        dict(one.knobs).get("coll_tuned_bcast_algorithm"): one for one in menu().first("MPI_Bcast")
+    }
+    return [of[name] for name in names]
+
+
+def everything(offered: Menu, candidates: list[Candidate]) -> set[Candidate]:
+    found = set()
+    for one in candidates:
+        choices = offered.choices("MPI_Bcast", one, SIZE)
+        for segment in choices.get(SEGMENT, []):
+            for fanout in choices.get(FANOUT, [None]):
+                values = {SEGMENT: segment} | ({} if fanout is None else {FANOUT: fanout})
+                found.add(offered.with_parameters(one, values))
+    return found
+
+
+def study(candidates: list[Candidate], known: dict[Candidate, float], seed: int = 1) -> Study:
+    return Study(menu(), "MPI_Bcast", SIZE, candidates, known, seed)
+
+
+@pytest.mark.parametrize("names", [("binomial",), ("chain",), ("chain", "binomial")])
+def test_a_small_space_is_walked_through_once(names: tuple[str, ...]) -> None:
+    chosen = survivors(*names)
+    space = everything(menu(), chosen)
+    assert len(space) <= ENUMERATE_UP_TO
+    known = {one: 1.0 for one in chosen}
+    one = study(chosen, known)
+    seen: list[Candidate] = []
+    while proposals := one.ask(6):
+        seen += proposals
+        for candidate in proposals:
+            one.tell(candidate, 0.9)
+    assert len(seen) == len(set(seen))
+    assert set(seen) == space - known.keys()
+    assert one.ask(6) == []
+
+
+def test_what_was_measured_is_not_proposed_again() -> None:
+    chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
+    space = sorted(everything(menu(), chosen))
+    known = {one: 1.0 for one in space[::2]}
+    one = study(chosen, known)
+    seen: set[Candidate] = set()
+    for _ in range(5):
+        proposals = one.ask(6)
+        assert len(proposals) <= 6
+        assert not set(proposals) & (seen | known.keys())
+        assert set(proposals) <= set(space)
+        seen |= set(proposals)
+        for candidate in proposals:
+            one.tell(candidate, 1.0)
+
+
+def test_failures_are_told_too() -> None:
+    chosen = survivors("binomial")
+    one = study(chosen, {})
+    for candidate in one.ask(4):
+        one.tell(candidate, None)
+    assert one.ask(4)
+
+
+def test_the_same_history_gives_the_same_proposals() -> None:
+    """A campaign that is replayed must ask for the same launches."""
+    chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
+    assert len(everything(menu(), chosen)) <= ENUMERATE_UP_TO
+
+    def history(seed: int) -> list[Candidate]:
+        one = study(chosen, {chosen[0]: 0.8}, seed)
+        found = []
+        for _ in range(3):
+            proposals = one.ask(6)
+            found += proposals
+            for candidate in proposals:
+                one.tell(candidate, cost(candidate))
+        return found
+
+    assert history(3) == history(3)
+    assert history(3) != history(4)
+
+
+def cost(candidate: Candidate) -> float:
+    """Best at 64 KiB segments; each factor of two away costs a tenth."""
+    values = dict(candidate.knobs)
+    segment = int(values[SEGMENT]) or SIZE
+    return 0.5 + 0.1 * abs(math.log2(segment / 65536))
+
+
+def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plumbline.search.study.ENUMERATE_UP_TO", 3)
+    chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
+    space = everything(menu(), chosen)
+
+    def history() -> list[Candidate]:
+        one = study(chosen, {})
+        found: list[Candidate] = []
+        for _ in range(6):
+            proposals = one.ask(5)
+            found += proposals
+            for candidate in proposals:
+                one.tell(candidate, cost(candidate))
+        return found
+
+    found = history()
+    assert len(found) == len(set(found)) >= 10
+    assert set(found) <= space
+    assert min(map(cost, found)) == min(map(cost, space))
+    assert history() == found

@@ -1,0 +1,135 @@
+"""What the doctor finds, on a machine where nothing works and on one where all does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign, doctor, libraries
+from plumbline.doctor import Finding, examine
+from plumbline.workbench import Workbench
+from plumbline_db.connection import Database
+from tests.tuner import simulated
+from tests.tuner.simulated import Costs, SimulatedStarter
+
+
+def found(database: Path) -> dict[str, list[Finding]]:
+    grouped: dict[str, list[Finding]] = {}
+    for one in examine(None, database):
+        grouped.setdefault(one.subject, []).append(one)
+    return grouped
+
+
+@pytest.fixture
+def healthy(monkeypatch: pytest.MonkeyPatch) -> Workbench:
+    """The simulated library, on a quiet machine with eight processing units."""
+    bench = simulated.bench()
+    starter = SimulatedStarter(Costs())
+    monkeypatch.setattr(libraries, "find", lambda _: (bench.family, bench.installation))
+    monkeypatch.setattr(doctor, "workbench", lambda _: bench)
+    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    monkeypatch.setattr(doctor, "processing_units", lambda: 8)
+    monkeypatch.setattr(doctor.settings_file, "processing_units", lambda: 8)
+    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
+    for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
+        monkeypatch.delenv(name)
+    return bench
+
+
+def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
+    of = found(tmp_path / "state" / "plumbline.db")
+    bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
+    assert [one for one in bad if "governor" not in one.text] == []
+    subjects = ["library", "probe", "search space", "launch", "machine", "database", "tools"]
+    assert list(of) == subjects
+    assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
+    assert len(of["launch"]) == 2
+    assert "switches knobs" in of["launch"][1].text
+    assert "will be made" in of["database"][0].text
+    assert not (tmp_path / "state").exists()
+
+
+def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every check is still made, and says its own."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    of = found(tmp_path / "plumbline.db")
+    for subject in ("library", "probe", "search space", "launch", "environment"):
+        (one,) = of[subject]
+        assert one.state == "fails"
+        assert "no supported MPI library found on PATH" in one.text
+    assert of["database"][0].state == "fine"
+    assert of["machine"]
+    assert [one.state for one in of["tools"]] == ["notes"]
+
+
+def test_a_space_that_does_not_agree(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knobs = {name: knob for name, knob in healthy.knobs.items() if "priority" not in name}
+    other = msgspec.structs.replace(healthy, knobs=knobs)
+    monkeypatch.setattr(doctor, "workbench", lambda _: other)
+    (one,) = found(tmp_path / "x.db")["search space"]
+    assert one.state == "warns"
+    assert one.text.startswith("coll_tuned_priority ")
+
+
+@pytest.mark.parametrize(
+    ("starter", "text"),
+    [
+        (SimulatedStarter(Costs(), crashes=lambda *_: True), "exit status 139.*Segmentation"),
+        (SimulatedStarter(Costs(), spoil=lambda _: "not_in_force"), "not_in_force"),
+    ],
+)
+def test_a_launch_that_fails(
+    healthy: Workbench,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    starter: SimulatedStarter,
+    text: str,
+) -> None:
+    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    launches = found(tmp_path / "x.db")["launch"]
+    assert [one.state for one in launches] == ["fails", "fails"]
+    assert re.search(text, launches[0].text)
+
+
+def test_a_crowded_and_busy_machine(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "processing_units", lambda: 2)
+    monkeypatch.setattr(doctor.settings_file, "processing_units", lambda: 2)
+    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
+    texts = [one.text for one in found(tmp_path / "x.db")["machine"] if one.state == "warns"]
+    assert any("2 processing units for 4 ranks by default: oversubscribed" in one for one in texts)
+    assert any("load 3.0" in one for one in texts)
+
+
+def test_settings_that_applications_see_and_campaigns_do_not(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "5")
+    (one,) = found(tmp_path / "x.db")["environment"]
+    assert one.state == "warns"
+    assert "OMPI_MCA_coll_tuned_priority is set" in one.text
+
+
+def test_the_database(healthy: Workbench, tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.db"
+    Database.open(path, write=True).close()
+    (one,) = found(path)["database"]
+    assert one.state == "fine" and str(path) in one.text
+    path.write_text("something else")
+    (one,) = found(path)["database"]
+    assert one.state == "fails" and "not Plumbline's" in one.text
+
+
+def test_a_folder_that_may_not_be_written(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    (one,) = found(tmp_path / "deep" / "plumbline.db")["database"]
+    assert one.state == "fails"
+    assert f"{tmp_path} is not writable: name another file with --db" in one.text

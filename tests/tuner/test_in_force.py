@@ -1,0 +1,134 @@
+"""The files of a finished campaign in force for an application, or a reason why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import in_force
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, exports
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import ompi_rules
+from tests.tuner import planted
+from tests.tuner.simulated import SimulatedStarter, bench
+from tests.tuner.test_campaign import run
+
+
+@dataclass
+class Place:
+    database: Path
+    folder: Path
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setattr(in_force, "workbench", lambda _: bench())
+    monkeypatch.setattr(in_force, "starter", lambda *_: SimulatedStarter(planted.costs()))
+    found = Place(tmp_path / "plumbline.db", tmp_path / "exports")
+    settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
+    with Database.open(found.database, write=True) as db:
+        run(db, found.folder, SimulatedStarter(planted.costs()), settings)
+    yield found
+
+
+def test_the_user_s_environment_with_the_files_in_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_OWN", "kept")
+    found = in_force.files(place.database, None, None)
+    assert found.script == place.folder / "plumbline.sh"
+    assert found.winners and found.campaign.state == "finished"
+    environment = in_force.environment(found)
+    assert environment["MY_OWN"] == "kept"
+    assert environment["PATH"] == os.environ["PATH"]
+    rules = str(place.folder / ompi_rules.FILE_NAME)
+    assert environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == rules
+    assert "libplumbline.so" in environment["OMPI_MCA_mca_base_env_list_internal"]
+    assert "LD_PRELOAD" not in environment  # for the ranks alone
+
+
+def test_it_is_proven(place: Place) -> None:
+    found = in_force.files(place.database, None, None)
+    said = in_force.proven(found, in_force.environment(found))
+    functions = {winner.function for winner in found.winners}
+    assert functions == {"MPI_Allreduce", "MPI_Scan"}
+    for function in functions:
+        assert any(function in one and "decides" in one for one in said)
+
+
+def test_what_is_not_in_force_is_an_error(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deaf(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            return super().start(campaign, suite, sequence, text, {})
+
+    found = in_force.files(place.database, None, None)
+    environment = in_force.environment(found)
+    monkeypatch.setattr(in_force, "starter", lambda *_: Deaf(planted.costs()))
+    with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
+        in_force.proven(found, environment)
+    without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}
+    with pytest.raises(PlumblineError, match="dynamic_rules_filename is not set"):
+        in_force.proven(found, without)
+
+
+def test_a_launch_that_fails_proves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = SimulatedStarter(planted.costs(), crashes=lambda *_: True)
+    monkeypatch.setattr(in_force, "starter", lambda *_: dead)
+    found = in_force.files(place.database, None, None)
+    with pytest.raises(PlumblineError, match="canary launch failed: exit status 139"):
+        in_force.proven(found, in_force.environment(found))
+
+
+def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:
+    rules = place.folder / ompi_rules.FILE_NAME
+    original = rules.read_text()
+    rules.write_text(original + "# a note\n")
+    with pytest.raises(PlumblineError, match=rf"{rules} is not the file that was confirmed; .*`plu"):
+        in_force.files(place.database, None, None)
+    rules.unlink()
+    with pytest.raises(PlumblineError, match=rf"{rules} is not the file that was confirmed"):
+        in_force.files(place.database, None, None)
+    rules.write_text(original)
+    assert in_force.files(place.database, None, None)
+
+
+def test_another_library_than_the_campaign_s(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(_: Path | None) -> Workbench:
+        here = bench()
+        library = msgspec.structs.replace(here.installation.library, fingerprint="another")
+        installation = msgspec.structs.replace(here.installation, library=library)
+        return msgspec.structs.replace(here, installation=installation)
+
+    monkeypatch.setattr(in_force, "workbench", other)
+    with pytest.raises(PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\)"):
+        in_force.files(place.database, None, None)
+
+
+def test_a_campaign_that_is_not_finished(place: Place) -> None:
+    with Database.open(place.database, write=True) as db:
+        found = campaigns.get(db, None)
+        campaigns.put(db, msgspec.structs.replace(found, state="running", finished=""))
+    with pytest.raises(PlumblineError, match=rf"{found.id} is not finished; `plumbline campaign`"):
+        in_force.files(place.database, None, None)
+
+
+def test_a_campaign_without_files(place: Place) -> None:
+    with Database.open(place.database, write=True) as db:
+        found = campaigns.get(db, None)
+        for one in exports.get(db, found.id):
+            exports.forget(db, found.id, one.path)
+    with pytest.raises(PlumblineError, match="has exported nothing to source"):
+        in_force.files(place.database, None, None)

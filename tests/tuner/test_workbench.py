@@ -1,0 +1,94 @@
+"""What a command needs to measure is asked for, and what is missing is named with its remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import workbench as module
+from plumbline.workbench import list_of, workbench
+from plumbline_db.errors import PlumblineError, UsageError
+from tests.tuner import simulated
+from tests.tuner.test_libraries import INFO, installed, script
+
+LIST = (
+    '{"probe":"0.1.0","functions":[{"name":"MPI_Bcast"}],"variants":[{"name":"bcast_a",'
+    '"function":"MPI_Bcast","kind":"mockup","restrictions":[],"summary":"s"}],"types":["MPI_BYTE"],'
+    '"ops":["MPI_BOR"],"syncs":["barrier"],"clocks":["monotonic_raw"]}'
+)
+
+
+def test_the_probe_says_what_it_knows(tmp_path: Path) -> None:
+    script(tmp_path / "probe", f"test \"$*\" = --list && echo '{LIST}'")
+    found = list_of(tmp_path / "probe")
+    assert found.variants_of() == {"MPI_Bcast": ["bcast_a"]}
+    assert found.ops == ["MPI_BOR"]
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("echo broken >&2; exit 3", "exit status 3: broken"),
+        ("echo '{}'", "missing required field"),
+        ("echo hello", "malformed|invalid"),
+        (f"echo '{LIST}' | sed s/ops/opts/", "missing required field `ops`"),
+    ],
+)
+def test_a_probe_that_does_not_fit(tmp_path: Path, body: str, what: str) -> None:
+    script(tmp_path / "probe", body)
+    with pytest.raises(PlumblineError, match=rf"(?s)probe --list does not answer.*({what}).*make b"):
+        list_of(tmp_path / "probe")
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed Plumbline, and Open MPI 4.1.4 beside it as scripts."""
+    installed(tmp_path / "mpi")
+    share = tmp_path / "share" / "plumbline" / "search-spaces"
+    share.mkdir(parents=True)
+    for one in (simulated.ROOT / "search-spaces").glob("*.toml"):
+        (share / one.name).write_text(one.read_text())
+    programs = tmp_path / "libexec" / "plumbline" / "openmpi-4.1.4"
+    programs.mkdir(parents=True)
+    variants = ",".join(
+        f'{{"name":"{one.variant}","function":"{one.lhs}","kind":"mockup","restrictions":[],'
+        '"summary":""}'
+        for one in simulated.GUIDELINES.patterns
+    )
+    begin, end = LIST.split('{"name":"bcast_a"')[0], LIST.split('"summary":"s"}')[1]
+    script(programs / "probe", f"echo '{begin}{variants}{end}'")
+    (programs / "libplumbline.so").touch()
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(tmp_path))
+    return tmp_path
+
+
+def test_all_of_it_is_found(prefix: Path) -> None:
+    found = workbench(prefix / "mpi")
+    assert found.installation.library.id == "openmpi-4.1.4"
+    assert found.probe == prefix / "libexec" / "plumbline" / "openmpi-4.1.4" / "probe"
+    assert found.preload.name == "libplumbline.so"
+    assert found.space == simulated.SPACE
+    assert found.guidelines == module.guideline_file.load()
+    assert "coll_tuned_priority" in found.knobs
+
+
+def test_every_part_that_is_missing_is_named(prefix: Path) -> None:
+    programs = prefix / "libexec" / "plumbline" / "openmpi-4.1.4"
+    (programs / "libplumbline.so").unlink()
+    with pytest.raises(PlumblineError, match=r"libplumbline\.so is missing: build"):
+        workbench(prefix / "mpi")
+    script(programs / "probe", f"echo '{LIST}'")
+    with pytest.raises(UsageError, match="the probe has no variant"):
+        workbench(prefix / "mpi")
+    (programs / "probe").unlink()
+    with pytest.raises(PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"):
+        workbench(prefix / "mpi")
+
+
+def test_a_library_without_a_space(prefix: Path) -> None:
+    (prefix / "mpi" / "info").write_text(INFO.replace("full:4.1.4", "full:4.0.3"))
+    programs = prefix / "libexec" / "plumbline"
+    (programs / "openmpi-4.1.4").rename(programs / "openmpi-4.0.3")
+    with pytest.raises(PlumblineError, match=r"no search space in .* fits openmpi-4\.0\.3"):
+        workbench(prefix / "mpi")
