@@ -63,9 +63,7 @@ def test_it_is_proven(place: Place) -> None:
         assert any(function in one and "decides" in one for one in said)
 
 
-def test_what_is_not_in_force_is_an_error(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(SimulatedStarter):
         def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
             return super().start(campaign, suite, sequence, text, {})
@@ -80,9 +78,7 @@ def test_what_is_not_in_force_is_an_error(
         in_force.proven(found, without)
 
 
-def test_a_launch_that_fails_proves_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = SimulatedStarter(planted.costs(), crashes=lambda *_: True)
     monkeypatch.setattr(in_force, "starter", lambda *_: dead)
     found = in_force.files(place.database, None, None)
@@ -94,7 +90,9 @@ def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:
     rules = place.folder / ompi_rules.FILE_NAME
     original = rules.read_text()
     rules.write_text(original + "# a note\n")
-    with pytest.raises(PlumblineError, match=rf"{rules} is not the file that was confirmed; .*`plu"):
+    with pytest.raises(
+        PlumblineError, match=rf"{rules} is not the file that was confirmed; .*`plu"
+    ):
         in_force.files(place.database, None, None)
     rules.unlink()
     with pytest.raises(PlumblineError, match=rf"{rules} is not the file that was confirmed"):
@@ -103,9 +101,7 @@ def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:
     assert in_force.files(place.database, None, None)
 
 
-def test_another_library_than_the_campaign_s(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_library_than_the_campaign_s(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(_: Path | None) -> Workbench:
         here = bench()
         library = msgspec.structs.replace(here.installation.library, fingerprint="another")
@@ -113,7 +109,9 @@ def test_another_library_than_the_campaign_s(
         return msgspec.structs.replace(here, installation=installation)
 
     monkeypatch.setattr(in_force, "workbench", other)
-    with pytest.raises(PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\)"):
+    with pytest.raises(
+        PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\)"
+    ):
         in_force.files(place.database, None, None)
 
 

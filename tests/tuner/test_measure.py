@@ -103,8 +103,8 @@ def test_a_launch_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest.M
             "exit status 9, with case 1 under way",
         ),
         (
-            'cp {whole} "$2"; echo "  An invalid value was supplied for an enum variable" >&2',
-            "the library did not take a setting: An invalid value was supplied for an enum variable",
+            'cp {whole} "$2"; echo "  foo is an unrecognized parameter" >&2',
+            "the library did not take a setting: foo is an unrecognized parameter",
         ),
     ],
 )

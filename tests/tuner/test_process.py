@@ -50,7 +50,7 @@ def test_output_that_is_no_text_is_still_shown() -> None:
 
 
 def test_what_cannot_be_started_is_named() -> None:
-    with pytest.raises(PlumblineError, match="cannot start no-such-program.*on PATH"):
+    with pytest.raises(PlumblineError, match=r"cannot start no-such-program.*on PATH"):
         process.run(["no-such-program"], timeout_seconds=10)
 
 
@@ -72,7 +72,7 @@ def ends(pid: int) -> bool:
 
 
 def test_a_limit_ends_the_whole_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a child in a process group of its own that ignores the polite signal, as under mpirun."""
+    """Also one that ignores the polite signal, and a child in a process group of its own."""
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
     script = tmp_path / "parent.py"
     script.write_text(

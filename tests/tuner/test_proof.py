@@ -115,7 +115,7 @@ def test_what_is_added_and_changed(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_sourced_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlumblineError, match=r"sourcing .*space's\.sh failed with status 7: oops"):
         sourced(tmp_path, "echo oops >&2; exit 7\n")
-    with pytest.raises(PlumblineError, match="sourcing .* failed with status"):
+    with pytest.raises(PlumblineError, match=r"sourcing .* failed with status"):
         proof.environment_of(tmp_path / "none.sh", {"PATH": os.environ["PATH"]})
 
 

@@ -84,5 +84,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_without_a_file_the_message_names_none() -> None:
-    with pytest.raises(UsageError, match="^campaign: root must be a rank$"):
+    with pytest.raises(UsageError, match=r"^campaign: root must be a rank$"):
         load(None, {"nprocs": 4, "root": 9})

@@ -37,7 +37,9 @@ def test_the_probe_says_what_it_knows(tmp_path: Path) -> None:
 )
 def test_a_probe_that_does_not_fit(tmp_path: Path, body: str, what: str) -> None:
     script(tmp_path / "probe", body)
-    with pytest.raises(PlumblineError, match=rf"(?s)probe --list does not answer.*({what}).*make b"):
+    with pytest.raises(
+        PlumblineError, match=rf"(?s)probe --list does not answer.*({what}).*make b"
+    ):
         list_of(tmp_path / "probe")
 
 
@@ -82,7 +84,9 @@ def test_every_part_that_is_missing_is_named(prefix: Path) -> None:
     with pytest.raises(UsageError, match="the probe has no variant"):
         workbench(prefix / "mpi")
     (programs / "probe").unlink()
-    with pytest.raises(PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"):
+    with pytest.raises(
+        PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"
+    ):
         workbench(prefix / "mpi")
 
 

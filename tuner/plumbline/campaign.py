@@ -121,21 +121,25 @@ class Loop:
         """To the end. Everything a report needs is in the database afterwards."""
         current = self._before()
         winners: list[Winner] = []
-        turn = searched = 0
-        changed = (
-            False  # whether the winners are others than those that `current` was measured with
-        )
+        turn = searched = looked = 0
+        changed = opened = False  # changed: `current` was measured with other winners
         while True:
             if searched < self._settings.rounds and self._within_budget():
-                opened, winners = self._search(searched + 1, current, winners, changed)
+                opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
-                changed = changed or opened
+                changed, winners = changed or found != winners, found
             if not winners:
                 current = verdicts.get(self._db, self._campaign.id, "before")
-            if not winners or not changed:
                 break
-            turn += 1
-            winners, current, changed = self._confirm(turn, winners)
+            if changed:
+                turn += 1
+                winners, current, changed = self._confirm(turn, winners)
+            elif not opened and looked < turn:
+                looked = turn
+                current = self._look_again(turn, current)
+            elif not opened:
+                break
+            opened = False
         return self._end(winners, current)
 
     def _before(self) -> list[Verdict]:
@@ -197,7 +201,6 @@ class Loop:
             self._settings,
             environment,
             winners,
-            more=self._within_budget(),
         )
         for winner, reason in done.dropped:
             what = outcome.label(winner.variant, winner.configuration)
@@ -205,6 +208,21 @@ class Loop:
             self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
         verdicts.put(self._db, self._campaign.id, f"round-{turn}", done.verdicts)
         return done.winners, done.verdicts, bool(done.dropped)
+
+    def _look_again(self, turn: int, current: list[Verdict]) -> list[Verdict]:
+        """The second look at the table of the last confirmation, when it may be the final one."""
+        stage, suite = f"round-{turn}", f"confirm-{turn}"
+        found = tables.second_look(
+            self._lab,
+            stage,
+            self._guidelines,
+            self._settings,
+            suite,
+            self._environment(),
+            current,
+        )
+        verdicts.put(self._db, self._campaign.id, stage, found)
+        return found
 
     def _try(
         self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]

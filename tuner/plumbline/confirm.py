@@ -41,10 +41,8 @@ def confirm(
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
-    *,
-    more: bool,
 ) -> Confirmation:
-    """`environment` puts the exported files in force. `more` allows the second look."""
+    """`environment` puts the exported files in force."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default"]
     tuned = Series(lab, suite, tables.plan(settings, all_cases), environment)
@@ -53,10 +51,6 @@ def confirm(
         tuned.advance()
         plain.advance()
     verdicts = tables.judge(lab, stage, guidelines, settings, [suite])
-    if more:
-        verdicts = tables.second_look(
-            lab, stage, guidelines, settings, suite, environment, verdicts
-        )
     ratios = without_launch_factor(_cold_ratios(lab, suite, left), winners)
     harm = slower_cells(ratios, settings)
     if harm:

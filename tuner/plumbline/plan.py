@@ -58,10 +58,10 @@ class Plan(msgspec.Struct, frozen=True):
     seed: int
     cases: tuple[PlanCase, ...]
     data: Data = Data()
-    blocks: int = 5
-    reps: int = 10
+    blocks: int = 4
+    reps: int = 12
     warmup: int = 16
-    rewarm: int = 1
+    rewarm: int = 3
     sync: str = "barrier"
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:

@@ -30,8 +30,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     launches: launches of the first look at a table, and as many again for what is undecided.
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
-    budget_seconds: time inside launches after which no search is opened, no parameter heat run and
-    no second look taken; what is open is brought to its end.
+    budget_seconds: time inside launches after which no search is opened and no parameter heat is
+    run; what is open is brought to its end.
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
     """
@@ -44,9 +44,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     guidelines: list[str] = []
     seed: int = 1
     launches: int = 15
-    blocks: int = 5
-    reps: int = 10
-    rounds: int = 3
+    blocks: int = 4
+    reps: int = 12
+    rounds: int = 4
     budget_seconds: float = 240.0
     launch_timeout_seconds: float = 120.0
     alpha: float = 0.05

@@ -133,12 +133,12 @@ def renamed(knobs: dict[str, Knob]) -> None:
         (
             renamed,
             [
-                "coll_tuned_gather_algorithm: algorithm binomial is 2 in the search space and 3 in the "
-                "library",
+                "coll_tuned_gather_algorithm: algorithm binomial is 2 in the search space and 3 in "
+                "the library",
                 "coll_tuned_gather_algorithm: algorithm linear_sync is 3 in the search space and "
                 "missing in the library",
-                "coll_tuned_gather_algorithm: algorithm quick is missing in the search space and 4 in "
-                "the library",
+                "coll_tuned_gather_algorithm: algorithm quick is missing in the search space and 4 "
+                "in the library",
             ],
         ),
     ],

@@ -24,7 +24,7 @@ from . import common
 @click.option(
     "--budget", "budget_seconds", type=float, help="Seconds after which nothing is begun."
 )
-@click.option("--rounds", type=int, help="How often violations open searches (default 3).")
+@click.option("--rounds", type=int, help="How often violations open searches (default 4).")
 @click.option("--seed", type=int, help="Seed of orders and data (default 1).")
 @click.option(
     "--output",

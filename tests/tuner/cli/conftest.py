@@ -1,0 +1,41 @@
+"""The command line in this process, over the simulated library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plumbline import campaign, in_force, workbench
+from tests.tuner import planted, simulated
+from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.simulated import SimulatedStarter
+
+SMALL = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12,GL16", "--launches", "12")
+
+
+@pytest.fixture(scope="package")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
+    """The database of a finished campaign, not to be written to, and what the campaign said."""
+    database = tmp_path_factory.mktemp("cli") / "plumbline.db"
+    with pytest.MonkeyPatch.context() as patched:
+        install(patched, SimulatedStarter(planted.costs()))
+        said = plumbline("campaign", *SMALL, "--db", database)
+    assert said.status == 0, said.err
+    yield database, said
+
+
+@pytest.fixture
+def starter(monkeypatch: pytest.MonkeyPatch) -> SimulatedStarter:
+    """Commands find the simulated library, and start it with this."""
+    one = SimulatedStarter(planted.costs())
+    install(monkeypatch, one)
+    return one
+
+
+def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
+    patched.setattr(workbench, "workbench", lambda *_: simulated.bench())
+    patched.setattr(in_force, "workbench", lambda *_: simulated.bench())
+    patched.setattr(campaign, "starter", lambda *_: starter)
+    patched.setattr(in_force, "starter", lambda *_: starter)

@@ -1,0 +1,274 @@
+"""What the commands print when all goes well, over one finished campaign of the simulated library."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from plumbline import paths
+from plumbline_db import campaigns, connection, exports
+from plumbline_db.connection import Database
+from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.cli.conftest import SMALL
+from tests.tuner.simulated import SimulatedStarter
+
+Finished = tuple[Path, Result]
+
+
+@pytest.fixture(autouse=True)
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preload library for the simulated Open MPI 4.1.4."""
+    programs = tmp_path / "programs"
+    (programs / "openmpi-4.1.4").mkdir(parents=True)
+    (programs / "openmpi-4.1.4" / "libplumbline.so").touch()
+    here = paths.Layout(programs=programs, search_spaces=tmp_path)
+    monkeypatch.setattr(paths, "layout", lambda: here)
+
+
+# --- campaign and verify ------------------------------------------------------------------------
+
+
+def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> None:
+    database, said = finished
+    for part in (
+        "Before",
+        "After, cold, with the exported files in force",
+        "Winners",
+        "MPI_Allreduce",
+        "allreduce_algorithm=rabenseifner",
+        "scan_as_exscan_plus_reduce_local",
+        "4 ranks (oversubscribed)" if (os.cpu_count() or 1) < 4 else "4 ranks",
+        "launches (0 failed)",
+        "inside timed regions",
+        "plumbline.sh",
+    ):
+        assert part in said.out, part
+    assert "measuring the library as it is" in said.err
+    with Database.open(database) as db:
+        for one in exports.get(db, campaigns.get(db, None).id):
+            assert one.path in said.out
+
+
+def test_run_again_it_reports(finished: Finished, starter: SimulatedStarter) -> None:
+    database, first = finished
+    said = plumbline("campaign", *SMALL, "--db", database)
+    assert (said.status, said.out) == (0, first.out)
+    assert starter.launches == []
+
+
+def test_a_campaign_file_and_options_are_one_campaign(
+    finished: Finished, starter: SimulatedStarter, tmp_path: Path
+) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text('sizes = [1024, 16384]\nlaunches = 12\nguidelines = ["GL12", "GL16"]\n')
+    said = plumbline("campaign", file, "--nprocs", "4", "--db", finished[0], "--json")
+    assert said.status == 0
+    assert starter.launches == []
+    assert said.json == plumbline("results", "--json", "--db", finished[0]).json
+
+
+def test_new_starts_afresh(starter: SimulatedStarter, tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    words = ("verify", *SMALL, "--db", database)
+    first = plumbline(*words)
+    launched = len(starter.launches)
+    assert plumbline(*words).out == first.out
+    assert len(starter.launches) == launched > 0
+    plumbline(*words, "--new")
+    assert len(starter.launches) == 2 * launched
+    said = plumbline("results", "--list", "--db", database)
+    assert len(said.out.splitlines()) == 2
+
+
+def test_verify_exits_with_3_where_something_is_violated(
+    starter: SimulatedStarter, tmp_path: Path
+) -> None:
+    words = ["--nprocs", "4", "--sizes", "1024,16384", "--db", tmp_path / "plumbline.db"]
+    said = plumbline("verify", "--guidelines", "GL12", *words, "--launches", "12")
+    assert said.status == 3
+    assert "Allreduce ⪯ Reduce + Bcast" in said.out
+    assert "Winners" not in said.out
+    fine = plumbline("verify", "--guidelines", "GL7", *words, "--launches", "12", "--all", "--json")
+    assert fine.status == 0
+    cells = fine.json["before"]["cells_all"]
+    assert {one["verdict"] for one in cells} == {"holds"}
+    assert fine.json["before"]["cells"] == len(cells) > 0
+    assert fine.json["before"]["violations"] == []
+
+
+# --- results ------------------------------------------------------------------------------------
+
+CELL = {"guideline", "kind", "function", "nprocs", "ppn", "bytes", "ratio", "ratio_low"}
+CELL |= {"ratio_high", "p", "p_adjusted", "launches"}
+WINNER = {"function", "nprocs", "ppn", "bytes_from", "bytes_to", "variant", "configuration"}
+WINNER |= {"speedup", "speedup_low", "speedup_high"}
+
+
+def contract(found: dict) -> None:  # type: ignore[type-arg]
+    """architecture.md, "Command line": the fields that scripts may rely on."""
+    assert found.keys() >= {"campaign", "machine", "library", "before", "after", "winners", "cost"}
+    assert found["library"].keys() >= {"id", "version"}
+    for stage in ("before", "after"):
+        assert found[stage].keys() >= {"cells", "undecided", "violations"}
+        for one in found[stage]["violations"]:
+            assert one.keys() >= CELL
+            assert one["ratio"] > 1 and one["p_adjusted"] < 0.05 and one["launches"] >= 6
+    for one in found["winners"]:
+        assert one.keys() >= WINNER
+        assert one["speedup_low"] <= one["speedup"] <= one["speedup_high"]
+        assert one["bytes_to"] is None or one["bytes_from"] <= one["bytes_to"]
+    assert found["cost"].keys() >= {"launches", "seconds", "timed_seconds"}
+    assert found["cost"]["timed_share"] == pytest.approx(
+        found["cost"]["timed_seconds"] / found["cost"]["seconds"]
+    )
+
+
+def test_results_as_json(finished: Finished) -> None:
+    found = plumbline("results", "--json", "--db", finished[0]).json
+    contract(found)
+    assert found["state"] == "finished"
+    assert {one["function"] for one in found["before"]["violations"]} >= {"MPI_Allreduce"}
+    assert found["after"]["violations"] == found["remaining"] == []
+    assert {one["function"] for one in found["winners"]} == {"MPI_Allreduce", "MPI_Scan"}
+    assert "cells_all" not in found["before"]
+    every = plumbline("results", "--json", "--all", "--db", finished[0]).json
+    assert len(every["before"]["cells_all"]) == every["before"]["cells"]
+
+
+def test_results_for_people(finished: Finished) -> None:
+    said = plumbline("results", "--db", finished[0])
+    assert (said.status, said.err) == (0, "")
+    assert said.out == finished[1].out
+    every = plumbline("results", "--all", "--db", finished[0])
+    assert len(every.out.splitlines()) > len(said.out.splitlines())
+
+
+def test_the_list_of_campaigns(finished: Finished) -> None:
+    (line,) = plumbline("results", "--list", "--db", finished[0]).out.splitlines()
+    assert "finished  4 ranks  started" in line
+    (one,) = plumbline("results", "--list", "--json", "--db", finished[0]).json
+    assert line.startswith(one["id"])
+
+
+# --- export and run -----------------------------------------------------------------------------
+
+
+def test_formats_are_listed(finished: Finished) -> None:
+    said = plumbline("export", "--list", "--db", finished[0])
+    names = [line.split()[0] for line in said.out.splitlines()]
+    assert names == ["ompi-rules", "profile", "mca-params", "env", "json"]
+
+
+def test_export_writes_what_is_asked_for_and_what_that_needs(
+    finished: Finished, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    said = plumbline("export", "env", "--output", out, "--db", finished[0])
+    assert said.status == 0
+    assert [Path(line) for line in said.out.splitlines()] == [
+        out / "ompi-rules.conf",
+        out / "plumbline.profile",
+        out / "plumbline.sh",
+    ]
+    assert sorted(out.iterdir()) == sorted(map(Path, said.out.splitlines()))
+    found = plumbline("export", "json", "--output", out, "--db", finished[0], "--json").json
+    (one,) = found
+    assert hashlib.sha256(Path(one["path"]).read_bytes()).hexdigest() == one["sha256"]
+
+
+def test_a_lost_file_can_be_written_again(finished: Finished, starter: SimulatedStarter) -> None:
+    """As the message of `plumbline run` says: the very bytes that were confirmed."""
+    database, _ = finished
+    with Database.open(database) as db:
+        written = exports.get(db, campaigns.get(db, None).id)
+    for one in written:
+        if one.format not in ("ompi-rules", "profile"):
+            continue
+        path = Path(one.path)
+        confirmed = path.read_bytes()
+        path.unlink()
+        said = plumbline("run", "--db", database, "--no-proof", "--", "true")
+        assert said.status == 1
+        assert f"`plumbline export {one.format} --output {path.parent}`" in said.err
+        plumbline("export", one.format, "--output", path.parent, "--db", database)
+        assert path.read_bytes() == confirmed
+
+
+def test_run_becomes_the_application_with_everything_in_force(
+    finished: Finished, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    became: list[tuple[str, list[str], dict[str, str]]] = []
+
+    def execve(program: str, words: list[str], environment: dict[str, str]) -> None:
+        became.append((program, words, environment))
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", execve)
+    words = ["run", "--db", finished[0], "--", "sh", "-c", "exit 5", "--json"]
+    said = plumbline(*words)
+    ((program, arguments, environment),) = became
+    assert Path(program).name == "sh"
+    assert arguments == ["sh", "-c", "exit 5", "--json"]
+    assert environment["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"
+    assert environment["PATH"] == os.environ["PATH"]
+    assert said.out == ""
+    assert "ompi-rules.conf decides (its canary is refused)" in said.err
+    assert "plumbline.profile decides (its canary is refused)" in said.err
+    assert "in force" in said.err.splitlines()[-1]
+    assert len(starter.launches) == 2
+    said = plumbline("run", "--no-proof", *words[1:])
+    assert len(starter.launches) == 2 and "canary" not in said.err
+
+
+# --- measure ------------------------------------------------------------------------------------
+
+
+def test_measure(starter: SimulatedStarter, tmp_path: Path) -> None:
+    words = ["measure", "MPI_Allreduce", "--sizes", "1024,16384", "--launches", "8"]
+    words += ["--variants", "all", "--knob", "coll_tuned_allreduce_algorithm=rabenseifner"]
+    said = plumbline(*words)
+    assert said.status == 0
+    rows = [line.split() for line in said.out.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["1024"] * 4 + ["16384"] * 4
+    assert "coll_tuned_allreduce_algorithm=rabenseifner" in said.out
+    found = plumbline(*words, "--json", "--records", tmp_path / "raw").json
+    knob = next(one for one in found if one["knobs"] and one["bytes"] == 16384)
+    assert knob["ratio"]["ratio"] == pytest.approx(0.5, rel=0.05)
+    assert len(knob["seconds"]) == 8
+    assert len(list((tmp_path / "raw").glob("measure-*.ndjson"))) == 8
+
+
+# --- the database -------------------------------------------------------------------------------
+
+
+def test_db(finished: Finished, tmp_path: Path) -> None:
+    database, _ = finished
+    said = plumbline("db", "check", "--db", database)
+    assert (said.status, said.out) == (0, f"{database}: whole\n")
+    assert plumbline("db", "check", "--json", "--db", database).json == {
+        "path": str(database),
+        "problems": [],
+    }
+    copy = tmp_path / "copy.db"
+    said = plumbline("db", "backup", copy, "--db", database)
+    assert (said.status, said.out) == (0, f"{copy}\n")
+    assert connection.check(copy) == []
+    copied = plumbline("results", "--json", "--db", copy).json
+    assert copied == plumbline("results", "--json", "--db", database).json
+    said = plumbline("db", "migrate", "--db", copy)
+    assert (said.status, said.out) == (0, f"{copy}: migrated\n")
+
+
+def test_a_damaged_database_is_found(finished: Finished, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    plumbline("db", "backup", copy, "--db", finished[0])
+    data = bytearray(copy.read_bytes())
+    for start in range(8192, len(data) - 4096, 8192):
+        data[start : start + 200] = bytes(range(200))
+    copy.write_bytes(data)
+    said = plumbline("db", "check", "--db", copy)
+    assert said.status == 1
+    assert "whole" not in said.out.replace("not whole", "")

@@ -1,0 +1,287 @@
+"""What goes wrong is named with its remedy, under a defined exit status."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plumbline import libraries
+from plumbline.measure import Laboratory
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from tests.tuner import planted
+from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.cli.conftest import SMALL, install
+from tests.tuner.simulated import Interrupted, SimulatedStarter
+
+READERS = (
+    ["results"],
+    ["export", "env"],
+    ["run", "--", "env"],
+    ["serve", "--port", "1"],
+    ["db", "check"],
+    ["db", "backup", "copy.db"],
+)
+
+
+def refused(said: Result, status: int, *parts: str) -> None:
+    assert said.status == status, (said.out, said.err)
+    for part in parts:
+        assert part in said.err
+    assert "Traceback" not in said.err
+
+
+# --- no MPI -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words", [["campaign", *SMALL], ["verify", *SMALL], ["measure", "MPI_Bcast"]]
+)
+def test_no_mpi(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PLUMBLINE_DB", str(tmp_path / "plumbline.db"))
+    said = plumbline(*words)
+    refused(said, 1, "no supported MPI library found on PATH", "openmpi-bin", "--mpi PREFIX")
+    said = plumbline(*words, "--mpi", tmp_path / "opt")
+    refused(said, 1, f"no supported MPI library found under {tmp_path}/opt")
+    assert not (tmp_path / "plumbline.db").exists()
+
+
+def test_the_doctor_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = plumbline("doctor", "--db", tmp_path / "plumbline.db")
+    assert said.status == 1
+    assert "FAIL  library" in said.out and "no supported MPI library" in said.out
+    as_json = plumbline("doctor", "--json", "--db", tmp_path / "plumbline.db")
+    assert as_json.status == 1
+    assert {one["state"] for one in as_json.json} >= {"fails"}
+
+
+def test_an_mpirun_that_does_not_start(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = SimulatedStarter(planted.costs(), crashes=lambda case, _: case.case == 0)
+    install(monkeypatch, dead)
+    said = plumbline("measure", "MPI_Bcast", "--launches", "2")
+    refused(said, 1, "launch 0 failed: exit status 139", "Segmentation fault")
+
+
+# --- wrong settings -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sizes", "1,two"], "--sizes takes whole numbers with commas between"),
+        (["--sizes", ""], "--sizes takes whole numbers with commas between"),
+        (["--sizes", "64"], "sizes must be positive and at least two"),
+        (["--sizes", "0,64"], "sizes must be positive and at least two"),
+        (["--sizes=-4,64"], "sizes must be positive and at least two"),
+        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; there are GL1, GL10"),
+        (["--guidelines", "GL1"], "name at least one pattern guideline"),
+        (["--guidelines", ""], "no guideline is called"),
+        (["--nprocs", "1"], "nprocs must be at least 2"),
+        (["--root", "7", "--nprocs", "4"], "root must be a rank"),
+        (["--type", "MPI_COMPLEX"], "type must be one of MPI_BYTE"),
+        (["--op", "MPI_MOD"], "op must be one of MPI_BOR"),
+        (["--launches", "2"], "launches must be at least 6"),
+        (["none.toml"], "File 'none.toml' does not exist"),
+    ],
+)
+@pytest.mark.parametrize("command", ["campaign", "verify"])
+def test_wrong_settings(
+    starter: SimulatedStarter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(plumbline(command, *words, "--db", "plumbline.db"), 2, message)
+    assert starter.launches == []
+    if Path("plumbline.db").exists():  # nothing of a refused campaign stays
+        with Database.open(Path("plumbline.db")) as db:
+            assert campaigns.all_campaigns(db) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nprocs = [", "Invalid value"),
+        ("nprcos = 4", "unknown field `nprcos`"),
+        ('sizes = "1,2"', "Expected `array`, got `str` - at `$.sizes`"),
+    ],
+)
+def test_a_broken_campaign_file(
+    starter: SimulatedStarter, tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    said = plumbline("campaign", path, "--db", tmp_path / "plumbline.db")
+    refused(said, 2, f"campaign file {path}: ", message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["MPI_Bcats"], "the probe knows no function MPI_Bcats; it knows MPI_Bcast"),
+        (["MPI_Bcast", "--variants", "bcast_as_x"], "has no variant bcast_as_x; it has bcast_as_s"),
+        (["MPI_Bcast", "--sizes", "4,x"], "--sizes takes whole numbers"),
+        (["MPI_Bcast", "--sizes=-4"], "--sizes must not be negative"),
+        (["MPI_Bcast", "--knob", "oops"], "--knob takes NAME=VALUE, not 'oops'"),
+        (["MPI_Bcast", "--knob", "a=b c"], "cannot stand in a plan"),
+        (["MPI_Bcast", "--launches", "0"], "0 is not in the range"),
+    ],
+)
+def test_wrong_measurements(starter: SimulatedStarter, words: list[str], message: str) -> None:
+    refused(plumbline("measure", *words), 2, message)
+    assert starter.launches == []
+
+
+# --- the database -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_no_database(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "none.db"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLUMBLINE_DB", str(path))
+    refused(plumbline(*words), 1, f"no database at {path}", "--db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [*READERS, ["campaign", *SMALL], ["db", "migrate"]])
+@pytest.mark.parametrize("kind", ["text", "sqlite"])
+def test_a_file_of_somebody_else(
+    words: list[str],
+    kind: str,
+    starter: SimulatedStarter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "precious.db"
+    if kind == "text":
+        path.write_text("dear diary")
+    else:
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE mine (x)")
+        other.close()
+    before = path.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLUMBLINE_DB", str(path))
+    refused(plumbline(*words), 1, f"{path} is", "not Plumbline's", "left as it was")
+    assert path.read_bytes() == before
+    assert starter.launches == []
+
+
+def test_a_database_that_is_being_written(starter: SimulatedStarter, tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.db"
+    with Database.open(path, write=True):
+        said = plumbline("campaign", *SMALL, "--db", path)
+        refused(said, 75, f"is being written by process {os.getpid()}", "try again")
+        refused(plumbline("db", "migrate", "--db", path), 75, "try again")
+    assert starter.launches == []
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder that may not be written, for root neither."""
+    if os.geteuid() == 0:
+        yield Path("/sys/kernel")
+        return
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    yield tmp_path
+    tmp_path.chmod(stat.S_IRWXU)
+
+
+def test_a_folder_that_may_not_be_written(
+    starter: SimulatedStarter, finished: tuple[Path, Result], read_only: Path
+) -> None:
+    said = plumbline("campaign", *SMALL, "--db", read_only / "plumbline.db")
+    refused(said, 1, f"cannot write {read_only}/plumbline.db.lock", "--db")
+    said = plumbline("campaign", *SMALL, "--db", read_only / "below" / "plumbline.db")
+    refused(said, 1, f"cannot create the folder {read_only}/below", "--db")
+    said = plumbline("export", "env", "--output", read_only, "--db", finished[0])
+    assert said.status == 1
+    assert f"cannot write in {read_only}" in said.err or "libplumbline.so is missing" in said.err
+
+
+def test_no_campaign_yet(tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.db"
+    Database.open(path, write=True).close()
+    refused(plumbline("results", "--db", path), 1, "holds no campaign: run `plumbline campaign`")
+    refused(plumbline("run", "--db", path, "--", "env"), 1, "holds no campaign")
+
+
+def test_a_campaign_that_is_not_there(finished: tuple[Path, Result]) -> None:
+    path, _ = finished
+    said = plumbline("results", "--campaign", "c-none", "--db", path)
+    refused(said, 1, "holds no campaign c-none; it holds: openmpi-4.1.4-4x")
+
+
+def test_a_campaign_that_is_not_finished(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plumbline.db"
+    install(monkeypatch, SimulatedStarter(planted.costs(), stop_after=20))
+    with pytest.raises(Interrupted):
+        plumbline("campaign", *SMALL, "--db", path)
+    said = plumbline("run", "--db", path, "--", "env")
+    refused(said, 1, "is not finished; `plumbline campaign` goes on")
+    said = plumbline("results", "--db", path)
+    assert said.status == 0
+    assert "not finished; run the same command again to continue" in said.out
+
+
+def test_interrupted_by_its_user(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 0
+    launch = Laboratory.launch
+
+    def impatient(self: Laboratory, *arguments: object, **more: object) -> object:
+        nonlocal count
+        count += 1
+        if count > 5:
+            raise KeyboardInterrupt
+        return launch(self, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Laboratory, "launch", impatient)
+    said = plumbline("campaign", *SMALL, "--db", tmp_path / "plumbline.db")
+    refused(said, 130, "what was measured is kept, the same command continues")
+    assert len(starter.launches) == 5
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def test_an_export_format_that_does_not_exist(
+    finished: tuple[Path, Result], tmp_path: Path
+) -> None:
+    path, _ = finished
+    said = plumbline("export", "xml", "--output", tmp_path / "out", "--db", path)
+    if "libplumbline.so is missing" not in said.err:
+        refused(said, 2, "no export format xml; there are: env, json, mca-params")
+    assert not (tmp_path / "out").exists()
+    refused(plumbline("export", "--db", path), 2, "name a format: ")
+
+
+def test_an_application_that_does_not_exist(finished: tuple[Path, Result]) -> None:
+    said = plumbline("run", "--db", finished[0], "--", "no-such-application", "--help")
+    refused(said, 2, "no-such-application is not on PATH")
+
+
+def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = pytest.importorskip("tests.tuner.simulated").bench()
+    monkeypatch.setattr(libraries, "find", lambda _: (bench.family, bench.installation))
+    prefix = tmp_path / "prefix"
+    (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
+    said = plumbline("measure", "MPI_Bcast")
+    refused(said, 1, "openmpi-4.1.4/probe is missing: build the probes", "make build MPICC=")

@@ -1,0 +1,79 @@
+"""Harm costs a winner its place when it is seen twice, in fresh pairs of launches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.confirm import Confirmation, confirm
+from plumbline.measure import Laboratory
+from plumbline.proof import environment_of
+from plumbline.settings import load
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Run
+from plumbline_exporters import env
+from plumbline_exporters.registry import write
+from tests.exporters.bundles import bundle, tuned
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+
+SETTINGS = load(None, {"nprocs": 4, "sizes": [4096, 16384], "launches": 12, "blocks": 1, "reps": 2})
+FEW = msgspec.structs.replace(
+    GUIDELINES, patterns=[one for one in GUIDELINES.patterns if one.id in ("GL7", "GL12")]
+)
+CHOSEN = tuned("MPI_Scatter", "binomial")
+
+
+class Haunted(SimulatedStarter):
+    """The chosen rule takes `rule` times the default's time; launches of some suites with the
+    exported files in force take 30 % longer in it."""
+
+    def __init__(self, rule: float, *suites: str) -> None:
+        super().__init__(Costs(), launch_noise=0.02)
+        self._rule, self._haunted = rule, suites
+
+    def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+        slow = 1.3 if suite in self._haunted else 1.0
+        rule = {("MPI_Scatter", "binomial"): lambda *_: slow * self._rule}
+        self._costs = Costs(algorithm=rule)
+        return super().start(campaign, suite, sequence, text, extra)
+
+
+def confirmed(
+    db: Database, campaign: Campaign, folder: Path, starter: SimulatedStarter
+) -> tuple[Confirmation, list[Run]]:
+    write(bundle(CHOSEN, directory=str(folder)), ["env"])
+    environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
+    lab = Laboratory(db, campaign.id, starter)
+    arguments = (FEW, SETTINGS, environment, [CHOSEN])
+    done = confirm(lab, "confirm-1", "round-1", *arguments, more=False)
+    return done, [
+        one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
+    ]
+
+
+def test_no_harm_no_second_pass(db: Database, campaign: Campaign, tmp_path: Path) -> None:
+    done, again = confirmed(db, campaign, tmp_path, Haunted(0.8))
+    assert again == []
+    (kept,) = done.winners
+    assert kept.speedup == pytest.approx(1 / 0.8, rel=0.05)
+
+
+def test_harm_seen_once_was_chance(db: Database, campaign: Campaign, tmp_path: Path) -> None:
+    done, again = confirmed(db, campaign, tmp_path, Haunted(0.9, "confirm-1"))
+    suites = ["confirm-1-again", "confirm-1-again-default"]
+    assert [one.suite for one in again] == suites * SETTINGS.launches
+    assert [bool(one.environment) for one in again] == [True, False] * SETTINGS.launches
+    assert not any(why.startswith("slower at") for _, why in done.dropped)
+
+
+def test_harm_seen_twice_counts(db: Database, campaign: Campaign, tmp_path: Path) -> None:
+    starter = Haunted(0.9, "confirm-1", "confirm-1-again")
+    done, again = confirmed(db, campaign, tmp_path, starter)
+    assert again
+    assert done.winners == []
+    ((who, why),) = done.dropped
+    assert who == CHOSEN
+    assert why.startswith("slower at")
