@@ -1,4 +1,4 @@
-"""What the commands print when all goes well, over one finished campaign of the simulated library."""
+"""What the commands print when all goes well, over one finished campaign."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import paths
+from plumbline.machine import processing_units
 from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
 from tests.tuner.cli.command import Result, plumbline
@@ -33,6 +34,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> None:
     database, said = finished
+    text = " ".join(said.out.split())
     for part in (
         "Before",
         "After, cold, with the exported files in force",
@@ -40,12 +42,12 @@ def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> No
         "MPI_Allreduce",
         "allreduce_algorithm=rabenseifner",
         "scan_as_exscan_plus_reduce_local",
-        "4 ranks (oversubscribed)" if (os.cpu_count() or 1) < 4 else "4 ranks",
+        "4 ranks (oversubscribed)" if processing_units() < 4 else "4 ranks",
         "launches (0 failed)",
         "inside timed regions",
         "plumbline.sh",
     ):
-        assert part in said.out, part
+        assert part in text, part
     assert "measuring the library as it is" in said.err
     with Database.open(database) as db:
         for one in exports.get(db, campaigns.get(db, None).id):
@@ -89,7 +91,7 @@ def test_verify_exits_with_3_where_something_is_violated(
     words = ["--nprocs", "4", "--sizes", "1024,16384", "--db", tmp_path / "plumbline.db"]
     said = plumbline("verify", "--guidelines", "GL12", *words, "--launches", "12")
     assert said.status == 3
-    assert "Allreduce ⪯ Reduce + Bcast" in said.out
+    assert "Allreduce ⪯ Reduce+Bcast" in said.out
     assert "Winners" not in said.out
     fine = plumbline("verify", "--guidelines", "GL7", *words, "--launches", "12", "--all", "--json")
     assert fine.status == 0
@@ -159,7 +161,7 @@ def test_the_list_of_campaigns(finished: Finished) -> None:
 def test_formats_are_listed(finished: Finished) -> None:
     said = plumbline("export", "--list", "--db", finished[0])
     names = [line.split()[0] for line in said.out.splitlines()]
-    assert names == ["ompi-rules", "profile", "mca-params", "env", "json"]
+    assert sorted(names) == ["env", "json", "mca-params", "ompi-rules", "profile"]
 
 
 def test_export_writes_what_is_asked_for_and_what_that_needs(

@@ -175,7 +175,7 @@ def test_a_file_of_somebody_else(
     before = path.read_bytes()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLUMBLINE_DB", str(path))
-    refused(plumbline(*words), 1, f"{path} is", "not Plumbline's", "left as it was")
+    refused(plumbline(*words), 1, f"{path} is", "not Plumbline's", "left as it is")
     assert path.read_bytes() == before
     assert starter.launches == []
 

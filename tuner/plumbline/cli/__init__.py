@@ -59,7 +59,7 @@ def plumbline() -> None:
 def main() -> None:
     """Entry point. Exit codes: 0 fine, 1 failed, 2 usage, 3 violations found, 75 try later."""
     try:
-        status = plumbline.main(standalone_mode=False)
+        status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         status = error.exit_code

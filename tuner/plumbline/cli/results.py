@@ -12,11 +12,21 @@ from . import common
 @click.command("results", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
 @click.option("--list", "listing", is_flag=True, help="List the campaigns.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the tables as a picture into this file instead.",
+)
 @common.campaign_option
 @common.db_option
 @common.json_option
 def command(
-    all_rows: bool, listing: bool, campaign: str | None, db_path: Path | None, as_json: bool
+    all_rows: bool,
+    listing: bool,
+    svg: Path | None,
+    campaign: str | None,
+    db_path: Path | None,
+    as_json: bool,
 ) -> None:
     """Violation tables, winners and costs of a campaign.
 
@@ -41,7 +51,13 @@ def command(
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
         report_ = report.read(db, campaign)
-    if as_json:
+    if svg is not None:
+        from . import picture
+
+        shown = tables.of(report_, guidelines.load(), all_rows=all_rows, paths=False)
+        picture.write_svg(svg, shown, columns=150)
+        click.echo(str(svg))
+    elif as_json:
         common.print_json(report.document(report_, all_cells=all_rows))
     else:
         common.show(*tables.of(report_, guidelines.load(), all_rows=all_rows))

@@ -26,7 +26,9 @@ def heading(report: Report) -> Text:
     )
 
 
-def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
+def of(
+    report: Report, guidelines: Guidelines, *, all_rows: bool, paths: bool = True
+) -> Iterator[RenderableType]:
     """Everything, in reading order: before, what became of it, how, at what cost."""
     crowded = report.campaign.oversubscribed
     yield heading(report)
@@ -58,7 +60,7 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
         yield Text()
         yield _remaining(report)
     yield Text()
-    yield facts(report)
+    yield facts(report, paths=paths)
 
 
 def winners(report: Report) -> Table:
@@ -76,15 +78,15 @@ def winners(report: Report) -> Table:
     return table
 
 
-def facts(report: Report) -> Text:
-    """The plain facts of the run."""
+def facts(report: Report, *, paths: bool) -> Text:
+    """The plain facts of the run, and where the exported files are."""
     spent = report.cost
     lines = [
         f"{spent.launches} launches ({spent.failed} failed), {spent.cells} cells, "
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"
     ]
-    if report.winners:
+    if report.winners and paths:
         lines.append("exported:")
         lines += [f"  {one.path}" for one in report.exports]
     return Text("\n".join(lines))
@@ -100,7 +102,7 @@ def _remaining(report: Report) -> Table:
             verdict.function,
             str(verdict.bytes),
             f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",
-            search.reason if search else "not searched: the budget had ended",
+            search.reason if search else "not searched: all rounds or the budget were used up",
         )
     return table
 

@@ -57,14 +57,20 @@ def label(variant: str, knobs: dict[str, str]) -> str:
 
 
 def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
-    if winner is not None:
-        return label(winner.variant, winner.configuration)
     measured = [one for one in trials if one.ratio is not None]
     if not measured:
         return "no candidate could be measured"
     best = min(measured, key=lambda one: one.ratio or 0.0)
-    text = f"{len(trials)} candidates; the fastest, {label(best.variant, best.knobs)}, takes "
-    text += f"{best.ratio:.2f}"
-    if best.ratio_low is not None and best.ratio_high is not None:
-        text += f" [{best.ratio_low:.2f}, {best.ratio_high:.2f}]"
+    shown, text = best, f"{len(trials)} candidates; the fastest, "
+    if winner is not None:
+        same = [one for one in measured if _is(one, winner)]
+        shown = same[0] if same else best
+        text = f"chosen out of {len(trials)} candidates: "
+    text += f"{label(shown.variant, shown.knobs)}, takes {shown.ratio:.2f}"
+    if shown.ratio_low is not None and shown.ratio_high is not None:
+        text += f" [{shown.ratio_low:.2f}, {shown.ratio_high:.2f}]"
     return text + " of the default's time"
+
+
+def _is(trial: Trial, winner: Winner) -> bool:
+    return (trial.variant, trial.knobs) == (winner.variant, winner.configuration)

@@ -1,0 +1,222 @@
+"""The whole of it through the command line, under the real mpirun: a campaign that is killed and
+goes on, its files, and what the other commands say about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline import libraries, paths, process
+from plumbline_db import campaigns, connection, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Run
+from tests.tuner.cli.test_commands import contract
+from tests.tuner.simulated import ROOT
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+CAMPAIGN = ["--nprocs", "4", "--sizes", "4,16384", "--guidelines", "GL12", "--launches", "8"]
+ENTRY = "from plumbline.cli import main; main()"
+
+
+def environment() -> dict[str, str]:
+    """The caller's, without what would change a measurement or lead to another database."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
+    }
+    folders = os.pathsep.join(str(ROOT / one) for one in ("tuner", "db", "exporters"))
+    return kept | {"PYTHONPATH": folders}
+
+
+def start(*words: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ENTRY, *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        start_new_session=True,
+    )
+
+
+def plumbline(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", ENTRY, *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=environment(),
+        check=False,
+    )
+
+
+def launches(database: Path) -> list[Run]:
+    if not database.exists():
+        return []
+    try:
+        with Database.open(database) as db:
+            found = campaigns.all_campaigns(db)
+            return runs.listing(db, found[0].id) if found else []
+    except PlumblineError:  # the first moments of a database
+        return []
+
+
+def kill(campaign: subprocess.Popen[bytes]) -> None:
+    """As a power cut would: the campaign, and the mpirun that it has in a session of its own."""
+    children = [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and _parent(entry) == campaign.pid
+    ]
+    campaign.kill()
+    campaign.communicate()
+    for session in children:
+        for pid in process._members(session):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+@dataclass
+class Done:
+    database: Path
+    before_kill: list[Run]
+    said: subprocess.CompletedProcess[str]
+    results: dict[str, Any]
+
+    @property
+    def exported(self) -> list[Path]:
+        return [Path(one["path"]) for one in self.results["exports"]]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
+    _, installation = libraries.find()
+    paths.layout().preload(installation.library.id)  # an error says how to build it
+    database = tmp_path_factory.mktemp("end-to-end") / "plumbline.db"
+    command = ("campaign", *CAMPAIGN, "--budget", "60", "--db", database)
+    first = start(*command)
+    limit = time.monotonic() + 120
+    while len(launches(database)) < 12 and first.poll() is None and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert first.poll() is None, first.communicate()[1].decode()
+    kill(first)
+    before_kill = launches(database)
+    said = plumbline(*command)
+    assert said.returncode == 0, said.stderr
+    results = plumbline("results", "--json", "--db", database)
+    assert results.returncode == 0, results.stderr
+    yield Done(database, before_kill, said, json.loads(results.stdout))
+
+
+def test_a_killed_campaign_goes_on_and_repeats_nothing(done: Done) -> None:
+    assert len(done.before_kill) >= 12
+    after = launches(done.database)
+    assert after[: len(done.before_kill)] == done.before_kill
+    keys = [(one.suite, one.sequence) for one in after]
+    assert len(set(keys)) == len(keys) > len(done.before_kill)
+    assert connection.check(done.database) == []
+    with Database.open(done.database) as db:
+        (campaign,) = campaigns.all_campaigns(db)
+    assert campaign.state == "finished"
+
+
+def test_results_have_the_fields_of_the_contract(done: Done) -> None:
+    contract(done.results)
+    assert done.results["nprocs"] == 4
+    assert done.results["library"]["id"].startswith("openmpi-")
+    cells = done.results["before"]["cells"]
+    assert cells == 4  # one of monotony, one of split-robustness, two of the pattern
+    assert done.results["cost"]["launches"] == len(launches(done.database))
+    assert 0 < done.results["cost"]["timed_share"] < 1
+
+
+def test_what_is_left_was_searched(done: Done) -> None:
+    """Within the budget, what is still violated has been searched in vain."""
+    for one in done.results["remaining"]:
+        assert one["reason"]
+    if done.results["cost"]["seconds"] < 60:
+        assert all(one["reason"] != "not searched" for one in done.results["remaining"])
+
+
+def test_the_exported_files_exist_and_are_named(done: Done) -> None:
+    names = {one.name for one in done.exported}
+    assert names >= {"plumbline.sh", "mca-params.conf", "plumbline.json"}
+    for path in done.exported:
+        assert path.is_file()
+        if done.results["winners"]:
+            assert str(path) in done.said.stdout
+    by_rules = [one for one in done.results["winners"] if one["variant"] == "default"]
+    by_profile = [one for one in done.results["winners"] if one["variant"] != "default"]
+    assert ("ompi-rules.conf" in names) == bool(by_rules)
+    assert ("plumbline.profile" in names) == bool(by_profile)
+
+
+def test_every_winner_was_shown_to_be_in_force(done: Done) -> None:
+    said = [one["text"] for one in done.results["events"] if one["kind"] == "in force"]
+    for one in done.results["winners"]:
+        assert any(one["function"] in text and "decides" in text for text in said)
+
+
+def test_run_again_it_only_reports(done: Done) -> None:
+    count = len(launches(done.database))
+    again = plumbline("campaign", *CAMPAIGN, "--budget", "60", "--db", done.database)
+    assert (again.returncode, again.stdout) == (0, done.said.stdout)
+    assert len(launches(done.database)) == count
+
+
+def test_run_puts_the_files_in_force_and_proves_it(done: Done) -> None:
+    said = plumbline("run", "--db", done.database, "--", "env")
+    assert said.returncode == 0, said.stderr
+    assert f"{len(done.results['winners'])} winners of {done.results['campaign']}" in said.stderr
+    seen = dict(line.split("=", 1) for line in said.stdout.splitlines() if "=" in line)
+    if any(path.name == "ompi-rules.conf" for path in done.exported):
+        assert seen["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"
+        assert Path(seen["OMPI_MCA_coll_tuned_dynamic_rules_filename"]) in done.exported
+        assert "ompi-rules.conf decides (its canary is refused)" in said.stderr
+    if any(path.name == "plumbline.profile" for path in done.exported):
+        assert "plumbline.profile decides (its canary is refused)" in said.stderr
+
+
+def test_verify_alone(done: Done, tmp_path: Path) -> None:
+    words = ["verify", "--guidelines", "GL12", "--sizes", "4,16384", "--nprocs", "4"]
+    said = plumbline(*words, "--launches", "8", "--json", "--db", tmp_path / "verify.db")
+    found = json.loads(said.stdout)
+    assert said.returncode == (3 if found["before"]["violations"] else 0), said.stderr
+    assert found["winners"] == []
+    assert found["before"]["cells"] == len(found["before"]["cells_all"]) == 4
+
+
+def test_measure_and_doctor(tmp_path: Path) -> None:
+    knob = "coll_tuned_allreduce_algorithm=basic_linear"
+    words = ["measure", "MPI_Allreduce", "--launches", "1", "--nprocs", "2", "--knob", knob]
+    said = plumbline(*words, "--variants", "all", "--json")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    assert {one["outcome"] for one in found} == {"ok"}
+    assert len(found) == 4 and all(len(one["seconds"]) == 1 for one in found)
+    doctor = plumbline("doctor", "--db", tmp_path / "plumbline.db")
+    assert doctor.returncode == 0, doctor.stdout
+    assert "ok    library" in doctor.stdout and "switches knobs" in doctor.stdout
