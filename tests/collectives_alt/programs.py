@@ -43,7 +43,7 @@ def make(folder: Path) -> Build:
         compile_program(build, name, [f"{name}.c"])
     parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
     compile_program(build, "profiles", ["profiles.c", *parser])
-    for name in ("application", "handler", "overhead"):
+    for name in ("application", "handler"):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
 

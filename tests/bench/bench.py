@@ -1,0 +1,153 @@
+"""The figures that performance targets speak of, measured side by side in one run.
+
+Prints one line a figure (or JSON with --json): name, value, unit, what it is made of. Asserts
+nothing: noise must not turn anything red."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from plumbline import campaign, settings, tables
+from plumbline.plan import Plan, PlanCase
+from plumbline.search.candidates import DEFAULT, Menu
+from plumbline.verify.verify import VerifySettings, verify
+from plumbline.workbench import Workbench, workbench
+from plumbline_db.records import Case, Footer, Medians
+
+HERE = Path(__file__).parent
+
+
+class Figure(msgspec.Struct, frozen=True):
+    name: str
+    value: float
+    unit: str
+    of: str
+
+
+def launch_share(bench: Workbench) -> Iterator[Figure]:
+    """Share of the seconds of whole-table launches that is spent inside timed regions."""
+    options = settings.load(None, {})
+    plan = tables.plan(options, tables.cases(bench.guidelines, options))
+    starter = campaign.starter(bench, options)
+    wall = inside = timed = 0.0
+    for number in range(3):
+        one = msgspec.structs.replace(plan, name="share", seed=number)
+        run, records = starter.start("bench", "share", number, one.text(), {})
+        footer = next(record for record in records if isinstance(record, Footer))
+        wall += run.seconds
+        inside += footer.wall_ns / 1e9
+        timed += run.timed_seconds
+    what = f"3 launches of {len(plan.cases)} cases, {options.nprocs} ranks, {wall:.1f} s"
+    yield Figure("timed share of a launch", timed / wall, "", what)
+    yield Figure("timed share of the probe", timed / inside, "", "the same, without mpirun's start")
+
+
+def race_against_launches(bench: Workbench) -> Iterator[Figure]:
+    """All algorithms of Allreduce in one launch, against one launch for each."""
+    options = settings.load(None, {})
+    menu = Menu(
+        bench.space,
+        bench.installation.library,
+        bench.knobs,
+        bench.catalogue.variants_of(),
+        options.nprocs,
+    )
+    sizes = [64, 1024, 16384, 65536]
+    candidates = [DEFAULT, *menu.first("MPI_Allreduce")]
+    starter = campaign.starter(bench, options)
+    hot = bench.space.hot.environment
+
+    def seconds(cases: list[PlanCase]) -> float:
+        started = time.monotonic()
+        run, _ = starter.start("bench", "race", 0, Plan("race", 1, tuple(cases)).text(), hot)
+        if run.outcome == "failed":
+            raise SystemExit(f"a launch failed: {run.reason}")
+        return time.monotonic() - started
+
+    together = seconds([one.case("MPI_Allreduce", size) for size in sizes for one in candidates])
+    apart = sum(seconds([one.case("MPI_Allreduce", size) for size in sizes]) for one in candidates)
+    what = f"{len(candidates)} candidates at {len(sizes)} sizes: {together:.1f} s and {apart:.1f} s"
+    yield Figure("one launch each over one race", apart / together, "times", what)
+
+
+def preload(bench: Workbench) -> Iterator[Figure]:
+    """Cost of a wrapped call without and with a rule, over PMPI_ in the same run."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, profile = Path(folder, "overhead"), Path(folder, "profile")
+        rule = "function=MPI_Allgather nprocs=1-1 bytes=0-inf variant=allgather_as_alltoall"
+        profile.write_text(f"plumbline-profile 1\nrule {rule}\n")
+        mpicc = str(bench.installation.mpicc)
+        subprocess.run([mpicc, "-O2", HERE / "overhead.c", "-o", program], check=True)
+        environment = dict(os.environ) | bench.family.environment() | {
+            "LD_PRELOAD": str(bench.preload),
+            "PLUMBLINE_PROFILE": str(profile),
+        }
+        runs = [
+            subprocess.run([program], check=True, capture_output=True, text=True, env=environment)
+            for _ in range(3)
+        ]
+    best = [
+        min(column) for column in zip(*(map(float, r.stdout.split()) for r in runs), strict=True)
+    ]
+    what = f"Bcast, 8 bytes, 1 rank: {best[1]:.1f} and {best[0]:.1f} ns"
+    yield Figure("wrapped over PMPI_, no rule", best[1] - best[0], "ns a call", what)
+    what = f"Allgather as Alltoall, 1 KiB, 1 rank: {best[3]:.1f} and {best[2]:.1f} ns"
+    yield Figure("replaced over PMPI_", best[3] - best[2], "ns a call", what)
+
+
+def verdicts(bench: Workbench) -> Iterator[Figure]:
+    """Verdicts of a whole table from 15 launches, over the time that measuring it takes."""
+    options = settings.load(None, {})
+    cases = tables.cases(bench.guidelines, options)
+    chance = random.Random(1)
+    medians = [
+        Medians(
+            Case(c.function, c.variant, {}, "default", c.bytes, "MPI_BYTE", "MPI_BOR", 0),
+            list(range(15)),
+            [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(15)],
+        )
+        for c in cases
+    ]
+    started = time.monotonic()
+    found = verify(
+        medians,
+        bench.guidelines,
+        stage="bench",
+        nprocs=options.nprocs,
+        ppn=options.nprocs,
+        suites=["bench"],
+        settings=VerifySettings(looks=2),
+    )
+    yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
+
+
+FIGURES: list[Callable[[Workbench], Iterator[Figure]]] = [
+    launch_share,
+    race_against_launches,
+    preload,
+    verdicts,
+]
+
+
+def main() -> None:
+    bench = workbench()
+    found = [figure for measure in FIGURES for figure in measure(bench)]
+    if "--json" in sys.argv[1:]:
+        print(msgspec.json.encode(found).decode())
+        return
+    for one in found:
+        print(f"{one.name:32} {one.value:8.3g} {one.unit:10} {one.of}")
+
+
+if __name__ == "__main__":
+    main()
