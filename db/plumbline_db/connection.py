@@ -38,7 +38,13 @@ def explained(path: Path) -> Iterator[None]:
         raise PlumblineError(
             f"{path} is damaged ({error}): restore a backup, or name another file with --db"
         ) from error
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+    except (
+        apsw.ReadOnlyError,
+        apsw.CantOpenError,
+        apsw.PermissionsError,
+        apsw.IOError,
+        PermissionError,
+    ) as error:
         raise PlumblineError(
             f"cannot use {path} ({error}): check that file and folder may be read and written, "
             "or name another file with --db"
@@ -68,7 +74,9 @@ class Database:
 
     @classmethod
     def _open_to_read(cls, path: Path) -> Database:
-        if not path.exists() or not schema.recognise(path):
+        with explained(path):
+            known_file = path.exists() and schema.recognise(path)
+        if not known_file:
             raise PlumblineError(
                 f"there is no database at {path}: run `plumbline campaign` first, "
                 "or name another file with --db"
@@ -98,8 +106,9 @@ class Database:
                 f"cannot create the folder {path.parent}: {error.strerror}; "
                 "name another file with --db"
             ) from error
-        if path.exists():
-            schema.recognise(path)
+        with explained(path):
+            if path.exists():
+                schema.recognise(path)
         lock = WriterLock(path)
         try:
             with explained(path):

@@ -88,10 +88,14 @@ def preload(bench: Workbench) -> Iterator[Figure]:
         profile.write_text(f"plumbline-profile 1\nrule {rule}\n")
         mpicc = str(bench.installation.mpicc)
         subprocess.run([mpicc, "-O2", HERE / "overhead.c", "-o", program], check=True)
-        environment = dict(os.environ) | bench.family.environment() | {
-            "LD_PRELOAD": str(bench.preload),
-            "PLUMBLINE_PROFILE": str(profile),
-        }
+        environment = (
+            dict(os.environ)
+            | bench.family.environment()
+            | {
+                "LD_PRELOAD": str(bench.preload),
+                "PLUMBLINE_PROFILE": str(profile),
+            }
+        )
         runs = [
             subprocess.run([program], check=True, capture_output=True, text=True, env=environment)
             for _ in range(3)

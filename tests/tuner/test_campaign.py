@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import report
+from plumbline import report, tables
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
@@ -235,15 +235,15 @@ def test_no_rounds_verify_only(tmp_path: Path, db: Database) -> None:
     assert not searches.all_searches(db, finished.campaign.id)
 
 
-def test_after_the_budget_nothing_is_begun(tmp_path: Path, db: Database) -> None:
-    """The first look costs 12 launches of half a second."""
+def test_after_the_budget_no_search_is_opened(tmp_path: Path, db: Database) -> None:
+    """The first look costs 12 launches of half a second; the table is finished all the same."""
     finished = run(
         db,
         tmp_path / "out",
         SimulatedStarter(planted.costs()),
         planted.settings(budget_seconds=5.0),
     )
-    assert {one.suite for one in finished.launches()} == {"before"}
+    assert {one.suite for one in finished.launches()} <= {"before", "before-more"}
     assert finished.table("after", "violated")
     assert not searches.all_searches(db, finished.campaign.id)
 
@@ -291,6 +291,30 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
 
     with pytest.raises(PlumblineError, match="canary goes unnoticed"):
         run(db, tmp_path / "out", Deaf(planted.costs()))
+
+
+def test_no_winner_claims_what_the_last_look_denies(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The confirmation does not see the violation that the second look at its table sees."""
+    look = tables.second_look
+
+    def sharp(lab, stage, *rest):  # type: ignore[no-untyped-def]
+        return [
+            msgspec.structs.replace(one, verdict="violated")
+            if stage == "round-1" and (one.guideline, one.bytes) == ("GL12", 16384)
+            else one
+            for one in look(lab, stage, *rest)
+        ]
+
+    monkeypatch.setattr(tables, "second_look", sharp)
+    few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384, 65536], rounds=1)
+    finished = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), few)
+    assert ("GL12", "MPI_Allreduce", 16384) in finished.table("after", "violated")
+    claims = {name for one in finished.winners() for name in one.removes}
+    assert "GL12@65536" in claims and "GL12@16384" not in claims
+    written = msgspec.json.decode((finished.folder / "plumbline.json").read_bytes())["winners"]
+    assert {name for one in written for name in one["removes"]} == claims
 
 
 def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database) -> None:

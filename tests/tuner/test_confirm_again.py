@@ -48,7 +48,7 @@ def confirmed(
     environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
     lab = Laboratory(db, campaign.id, starter)
     arguments = (FEW, SETTINGS, environment, [CHOSEN])
-    done = confirm(lab, "confirm-1", "round-1", *arguments, more=False)
+    done = confirm(lab, "confirm-1", "round-1", *arguments)
     return done, [
         one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
     ]

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import proof, tables
-from plumbline.confirm import confirm
+from plumbline.confirm import confirm, violations
 from plumbline.guidelines import Guidelines
 from plumbline.launch import launchers
 from plumbline.machine import processing_units
@@ -148,10 +148,7 @@ class Loop:
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)
         found = tables.judge(lab, "before", self._guidelines, settings, ["before"])
-        if self._within_budget():
-            found = tables.second_look(
-                lab, "before", self._guidelines, settings, "before", {}, found
-            )
+        found = tables.second_look(lab, "before", self._guidelines, settings, "before", {}, found)
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
 
@@ -261,6 +258,13 @@ class Loop:
             exports.forget(self._db, self._campaign.id, old.path)
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
+        violated = violations(current)  # the last look may have seen more than the confirmation
+        winners = [
+            msgspec.structs.replace(
+                one, removes=[name for name in one.removes if (one.function, name) not in violated]
+            )
+            for one in winners
+        ]
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished

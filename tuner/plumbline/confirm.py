@@ -122,11 +122,7 @@ def judge_winners(
     `ratios`: per pair of launches, log(tuned / default) of each cell; `slower`: the cells that are
     slower than before; `built_on`: which functions a library may build a function on."""
     cells = [target for target, logs in ratios.items() if logs]
-    violated = {
-        (one.function, f"{one.guideline}@{one.bytes}")
-        for one in verdicts
-        if one.verdict == "violated"
-    }
+    violated = violations(verdicts)
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
     for winner in winners:
@@ -171,6 +167,15 @@ def judge_winners(
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
     return kept, dropped
+
+
+def violations(verdicts: Sequence[Verdict]) -> set[tuple[str, str]]:
+    """What is violated, as winners name it: the function, and `GUIDELINE@BYTES`."""
+    return {
+        (one.function, f"{one.guideline}@{one.bytes}")
+        for one in verdicts
+        if one.verdict == "violated"
+    }
 
 
 def slower_cells(

@@ -19,7 +19,7 @@ from tests.tuner.search.test_candidates import menu
 
 FAST, OTHER = ("MPI_Allreduce", "rabenseifner"), ("MPI_Allreduce", "basic_linear")
 OURS = "allreduce_as_reduce_plus_bcast"
-SIZES = [64, 1024, 4096, 16384, 65536]
+SIZES = [256, 1024, 4096, 16384, 65536]
 
 
 def trial(
@@ -103,10 +103,10 @@ def test_a_knob_is_preferred_to_a_variant_that_is_hardly_faster(ours: float, exp
 @pytest.mark.parametrize(
     ("at", "expected"),
     [
-        ([64], (64, 256)),  # not below the smallest; to the geometric middle
+        ([256], (256, 512)),  # not below the smallest; to the geometric middle
         ([4096], (2049, 8192)),
         ([65536], (32769, 65536)),  # not above the largest
-        ([1024, 4096, 16384], (257, 32768)),
+        ([1024, 4096, 16384], (513, 32768)),
     ],
 )
 def test_bounds(at: list[int], expected: tuple[int, int]) -> None:
@@ -114,10 +114,16 @@ def test_bounds(at: list[int], expected: tuple[int, int]) -> None:
     assert (found.bytes_from, found.bytes_to) == expected
 
 
+def test_what_lies_far_between_measured_sizes_is_left_to_the_library() -> None:
+    fast = [trial("rabenseifner", 0.5)]
+    found = chosen({4: fast, 16384: fast}, sizes=[4, 16384])
+    assert [(one.bytes_from, one.bytes_to) for one in found] == [(4, 8), (8192, 16384)]
+
+
 def test_a_gap_is_left_to_the_library() -> None:
     fast, none = [trial("rabenseifner", 0.5)], [trial("rabenseifner", 1.2)]
-    found = chosen({64: fast, 1024: none, 4096: fast})
-    assert [(one.bytes_from, one.bytes_to) for one in found] == [(64, 256), (2049, 8192)]
+    found = chosen({256: fast, 1024: none, 4096: fast})
+    assert [(one.bytes_from, one.bytes_to) for one in found] == [(256, 512), (2049, 8192)]
 
 
 def test_a_neighbour_s_choice_is_kept_where_it_is_as_good() -> None:
@@ -146,8 +152,8 @@ def gather(name: str, ratio: float, **more: object) -> Trial:
 def whole(
     of: Mapping[str, Sequence[float]], wanted: Sequence[int] = (1024,), **more: object
 ) -> list[Winner]:
-    """Ratios of each candidate at 64, 1024 and 4096 bytes."""
-    at = [64, 1024, 4096]
+    """Ratios of each candidate at 256, 1024 and 4096 bytes."""
+    at = [256, 1024, 4096]
     trials = {
         size: [gather(name, ratios[index], **more) for name, ratios in of.items()]
         for index, size in enumerate(at)
@@ -174,8 +180,8 @@ def test_an_algorithm_that_helps_no_wanted_size_is_not_chosen() -> None:
 
 
 def test_an_algorithm_must_be_known_at_every_size() -> None:
-    trials = {64: [], 1024: [gather("binomial", 0.5)]}
-    assert chosen(trials, {1024: ["GL3@1024"]}, "MPI_Gather", [64, 1024]) == []
+    trials = {256: [], 1024: [gather("binomial", 0.5)]}
+    assert chosen(trials, {1024: ["GL3@1024"]}, "MPI_Gather", [256, 1024]) == []
 
 
 def test_a_variant_is_chosen_by_size_and_must_beat_the_algorithm() -> None:
@@ -184,7 +190,7 @@ def test_a_variant_is_chosen_by_size_and_must_beat_the_algorithm() -> None:
     assert base.configuration == {"coll_tuned_gather_algorithm": "binomial"}
     assert base.removes == ["GL3@4096"]
     assert ours.variant == "gather_as_allgather"
-    assert (ours.bytes_from, ours.bytes_to) == (257, 2048)
+    assert (ours.bytes_from, ours.bytes_to) == (513, 2048)
     assert ours.removes == ["GL3@1024"]
 
 

@@ -20,6 +20,9 @@ from .race import Target
 # library.
 _TIE = 1.03
 
+# How far a choice reaches from a measured size: nobody has measured what lies between.
+_REACH = 2
+
 
 def winners(
     menu: Menu,
@@ -181,7 +184,8 @@ def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int
     for size in sizes:
         trial = chosen.get(size)
         if trial is not None:
-            if ranges and ranges[-1][1] == previous and _same(ranges[-1][2], trial):
+            near = previous is not None and size <= previous * _REACH**2
+            if near and ranges and ranges[-1][1] == previous and _same(ranges[-1][2], trial):
                 first, _, other = ranges[-1]
                 ranges[-1] = (first, size, max(other, trial, key=_ratio))
             else:
@@ -192,11 +196,12 @@ def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int
 
 def _bounds(sizes: Sequence[int], first: int, last: int) -> tuple[int, int]:
     """The range a choice measured at `first` … `last` stands for: to the geometric middle between
-    neighbouring measured sizes, and not past the smallest and the largest."""
+    neighbouring measured sizes, at most a factor _REACH away, and not past the smallest and the
+    largest."""
     position, end = sizes.index(first), sizes.index(last)
     low = math.isqrt(sizes[position - 1] * first) + 1 if position else first
     high = math.isqrt(last * sizes[end + 1]) if end + 1 < len(sizes) else last
-    return low, high
+    return max(low, first // _REACH), min(high, last * _REACH)
 
 
 def _same(left: Trial, right: Trial) -> bool:
