@@ -127,12 +127,16 @@ def _check(
         proof.problems.append(f"the canary launch failed: {outcomes}")
         return
     file = Path(original).name
+    refused: list[str] = []
     for cell in plan.cases:
         what = f"{cell.function} at {cell.bytes} B"
         if outcomes.get((cell.function, cell.bytes)) == "error":
-            proof.statements.append(f"{what}: {file} decides (its canary is refused)")
+            refused.append(what)
         else:
             proof.problems.append(f"{what}: {file} does not decide (its canary goes unnoticed)")
+    if refused:
+        where = ", ".join(refused)
+        proof.statements.append(f"{file} decides (a canary in its place is refused): {where}")
 
 
 def _value(environment: Mapping[str, str], variable: str) -> str | None:

@@ -217,8 +217,8 @@ def test_run_becomes_the_application_with_everything_in_force(
     assert environment["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"
     assert environment["PATH"] == os.environ["PATH"]
     assert said.out == ""
-    assert "ompi-rules.conf decides (its canary is refused)" in said.err
-    assert "plumbline.profile decides (its canary is refused)" in said.err
+    assert "ompi-rules.conf decides (a canary in its place is refused)" in said.err
+    assert "plumbline.profile decides (a canary in its place is refused)" in said.err
     assert "in force" in said.err.splitlines()[-1]
     assert len(starter.launches) == 2
     said = plumbline("run", "--no-proof", *words[1:])

@@ -7,26 +7,12 @@ from typing import Any
 
 import click
 
-from . import common
+from . import common, running
 
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument(
-    "campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True)
-)
-@click.option("-n", "--nprocs", type=int, help="Ranks (default: all cores, at least four).")
-@click.option("--sizes", help="Message sizes in bytes, with commas between.")
-@click.option("--type", "type_", help="MPI datatype (default MPI_BYTE).")
-@click.option("--op", help="MPI reduction operator (default MPI_BOR).")
-@click.option("--root", type=int, help="Root of rooted functions (default 0).")
-@click.option("--guidelines", help="Ids of guidelines, with commas between (default: all).")
-@click.option("--launches", type=int, help="Launches of a first look (default 15).")
-@click.option("--seed", type=int, help="Seed of orders and data (default 1).")
 @click.option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
-@click.option("--new", is_flag=True, help="Measure afresh, though it was measured before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
+@running.settings_options
 def command(
     campaign_file: Path | None,
     all_rows: bool,
@@ -45,11 +31,10 @@ def command(
       plumbline verify --guidelines GL3,GL8 --json
     """
     from plumbline import guidelines, report
-    from plumbline_db.connection import Database
 
-    from . import campaign, tables
+    from . import tables
 
-    campaign_id, database = campaign.run(
+    campaign_id, database = running.run(
         campaign_file,
         options | {"rounds": 0},
         new=new,
@@ -57,8 +42,7 @@ def command(
         database=common.database(db_path),
         output=None,
     )
-    with Database.open(database) as db:
-        found = report.read(db, campaign_id)
+    found = running.report_of(database, campaign_id)
     if as_json:
         common.print_json(report.document(found, all_cells=True))
     else:
