@@ -195,9 +195,9 @@ def test_run_puts_the_files_in_force_and_proves_it(done: Done) -> None:
     if any(path.name == "ompi-rules.conf" for path in done.exported):
         assert seen["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"
         assert Path(seen["OMPI_MCA_coll_tuned_dynamic_rules_filename"]) in done.exported
-        assert "ompi-rules.conf decides (its canary is refused)" in said.stderr
+        assert "ompi-rules.conf decides (a canary in its place is refused)" in said.stderr
     if any(path.name == "plumbline.profile" for path in done.exported):
-        assert "plumbline.profile decides (its canary is refused)" in said.stderr
+        assert "plumbline.profile decides (a canary in its place is refused)" in said.stderr
 
 
 def test_verify_alone(done: Done, tmp_path: Path) -> None:

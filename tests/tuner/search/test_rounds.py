@@ -1,13 +1,21 @@
-"""How new winners join standing ones."""
+"""Which cells are searched, how often, and how new winners join standing ones."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.search.rounds import cut_back
-from plumbline_db.records import Winner
+from plumbline import tables
+from plumbline.measure import Laboratory
+from plumbline.search.race import Target
+from plumbline.search.rounds import Rounds, cut_back
+from plumbline.settings import load
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
+from tests.tuner.search.test_candidates import menu
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 BOUND = 40
 RANGES = st.tuples(st.integers(0, BOUND), st.integers(0, BOUND)).map(sorted)
@@ -34,3 +42,39 @@ def test_a_knob_and_other_functions_keep_their_range() -> None:
     new = [winner(10, 20)]
     standing = [winner(0, 40, "default"), winner(0, 40, function="MPI_Reduce")]
     assert cut_back(standing, new) == standing
+
+
+def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
+    return build.verdict("before", function=function, bytes=size, kind=kind)
+
+
+@pytest.fixture
+def rounds(db: Database, campaign: Campaign) -> Rounds:
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
+    return Rounds(lab, menu(), tables.plan(settings, []), settings, sizes)
+
+
+def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) -> None:
+    """Where one choice must serve all sizes, a search has judged all of them."""
+    table = [violated("MPI_Gather", 64), violated("MPI_Bcast", 64), violated("MPI_Bcast", 64)]
+    assert rounds.fresh(table) == [Target("MPI_Bcast", 64), Target("MPI_Gather", 64)]
+    assert rounds.stuck(table) == []
+    rounds.first(1, table, {}, refine=False)
+    later = [*table, violated("MPI_Gather", 4096), violated("MPI_Bcast", 4096)]
+    assert rounds.fresh(later) == [Target("MPI_Bcast", 4096)]
+
+
+def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rounds) -> None:
+    table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
+    rounds.first(1, table, {}, refine=False)
+    assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
+    standing = [winner(1, 9)]
+    assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
+    assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_what_holds_is_not_searched(rounds: Rounds) -> None:
+    table = [build.verdict("before", verdict=word) for word in ("holds", "undecided")]
+    assert rounds.fresh(table) == rounds.stuck(table) == []
