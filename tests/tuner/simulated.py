@@ -149,6 +149,7 @@ class SimulatedStarter(Starter):
         seconds: float = 0.5,
     ) -> None:
         self.family = OpenMpi()
+        self.refusal = lambda text: None  # type: ignore[method-assign]
         self.nprocs = nprocs
         self.launches: list[tuple[str, int]] = []
         self._costs = costs

@@ -289,6 +289,17 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
             heard = {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
             return super().start(campaign, suite, sequence, text, heard)
 
+    finished = run(db, tmp_path / "out", Deaf(planted.costs()))
+    assert all(one.variant != "default" for one in winners.get(db, finished.campaign.id))
+    said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    assert said and all("canary goes unnoticed" in one for one in said)
+
+
+def test_files_that_are_all_ignored_end_the_campaign(tmp_path: Path, db: Database) -> None:
+    class Deaf(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            return super().start(campaign, suite, sequence, text, {})
+
     with pytest.raises(PlumblineError, match="canary goes unnoticed"):
         run(db, tmp_path / "out", Deaf(planted.costs()))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import proof, tables
-from plumbline.confirm import confirm, violations
+from plumbline.confirm import confirm
 from plumbline.guidelines import Guidelines
 from plumbline.launch import launchers
 from plumbline.machine import processing_units
@@ -40,25 +40,23 @@ from plumbline_exporters.registry import exporters, write
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
-    """The campaign of these settings on this machine and library: the stored one, or a new one.
-    Raises UsageError when the settings name what the probe or the guidelines do not know."""
+    """The last campaign of these settings on this machine and library, or another one. Raises
+    UsageError when the settings ask for what the probe or the guidelines do not know."""
     _chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     library = bench.installation.library
     text = msgspec.json.encode(settings).decode()
     facts = "\n".join([bench.machine.id, library.fingerprint, text])
-    key = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    started = now()
-    if new:
-        key = hashlib.sha256(f"{key}{started}".encode()).hexdigest()[:16]
-    stored = campaigns.by_key(db, key)
-    if stored is not None:
-        return stored
+    asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    same = [one for one in campaigns.all_campaigns(db) if one.key.split("-")[0] == asked]
+    if same and not new:
+        return max(same, key=lambda one: int(one.key.split("-")[1]))
+    key = f"{asked}-{len(same) + 1}"
     machines.put_machine(db, bench.machine)
     machines.put_library(db, library)
     campaign = Campaign(
-        id=f"{library.id}-{settings.nprocs}x{key[:6]}",
+        id=f"{library.id}-{settings.nprocs}x{asked[:6]}" + (f"-{len(same) + 1}" if same else ""),
         key=key,
         machine=bench.machine.id,
         library_fingerprint=library.fingerprint,
@@ -68,11 +66,19 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
         oversubscribed=settings.nprocs > processing_units(),
         settings=text,
         state="running",
-        started=started,
+        started=now(),
         finished="",
     )
     campaigns.put(db, campaign)
     return campaign
+
+
+def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
+    """Raises UsageError when the probe would refuse the plan of these settings."""
+    plan = tables.plan(settings, tables.cases(_chosen(bench, settings), settings))
+    refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
+    if refusal is not None:
+        raise UsageError(f"the probe refuses these settings: {refusal}")
 
 
 def starter(bench: Workbench, settings: Settings) -> Starter:
@@ -115,7 +121,7 @@ class Loop:
             settings.nprocs,
             unsafe=settings.unsafe,
         )
-        self._rounds = Rounds(lab, menu, self._plan, settings, self._sizes)
+        self._rounds = Rounds(lab, menu, self._plan, settings, self._sizes, self._event)
 
     def run(self) -> Campaign:
         """To the end. Everything a report needs is in the database afterwards."""
@@ -133,7 +139,7 @@ class Loop:
                 break
             if changed:
                 turn += 1
-                winners, current, changed = self._confirm(turn, winners)
+                winners, current, changed = self._confirm(turn, winners, current)
             elif not opened and looked < turn:
                 looked = turn
                 current = self._look_again(turn, current)
@@ -173,7 +179,7 @@ class Loop:
         return proof.environment_of(script, self._lab.starter.clean_environment())
 
     def _confirm(
-        self, turn: int, winners: Sequence[Winner]
+        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
     ) -> tuple[list[Winner], list[Verdict], bool]:
         """Exports, proves and measures; returns what is kept, the table, and whether anything was
         dropped (then what is exported is not yet what was measured)."""
@@ -185,9 +191,17 @@ class Loop:
             partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
         )
         if evidence.problems:
-            raise PlumblineError(
-                "the exported files are not in force: " + "; ".join(evidence.problems)
-            )
+            # Single winners may not apply (the library knows why); if none does, nothing works.
+            if len(evidence.missed) in (0, len(evidence.tried)):
+                raise PlumblineError(
+                    "the exported files are not in force: " + "; ".join(evidence.problems)
+                )
+            for problem in evidence.problems:
+                self._event("not in force", f"{suite}: {problem}")
+            left = [
+                one for one in winners if proof.cell_of(one, self._sizes) not in evidence.missed
+            ]
+            return left, list(current), True
         for statement in evidence.statements:
             self._event("in force", f"{suite}: {statement}")
         done = confirm(
@@ -258,10 +272,15 @@ class Loop:
             exports.forget(self._db, self._campaign.id, old.path)
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
-        violated = violations(current)  # the last look may have seen more than the confirmation
+        # What is undecided in the end is not removed.
+        held = {
+            (one.function, f"{one.guideline}@{one.bytes}")
+            for one in current
+            if one.verdict == "holds"
+        }
         winners = [
             msgspec.structs.replace(
-                one, removes=[name for name in one.removes if (one.function, name) not in violated]
+                one, removes=[name for name in one.removes if (one.function, name) in held]
             )
             for one in winners
         ]

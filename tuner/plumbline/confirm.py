@@ -22,7 +22,6 @@ from plumbline_db import runs
 from plumbline_db.records import Verdict, Winner
 
 REFERENCE_CELLS = 10
-REFERENCE_STEP = 4  # of the untouched cells, every fourth is reference enough
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -77,7 +76,8 @@ def _seen_again(
     """What is slower again in as many fresh pairs of launches. Cells of one launch share its luck,
     so one pass finds whole groups by chance; chance does not find the same group twice."""
     touched = {winner.function for winner in winners}
-    reference = [case for case in left if case.function not in touched][::REFERENCE_STEP]
+    reference = [case for case in left if case.function not in touched]
+    reference = reference[:: max(1, len(reference) // (2 * REFERENCE_CELLS))]
     suspects = [case for case in left if Target(case.function, case.bytes) in harm]
     cases = list(dict.fromkeys(suspects + reference))
     lab.progress.step(f"{len(suspects)} cells seem slower than before; measuring them again")

@@ -11,6 +11,7 @@ import datetime
 import os
 import re
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -88,6 +89,14 @@ class Starter:
             del environment[name]
         return environment | self.family.environment()
 
+    def refusal(self, text: str) -> str | None:
+        """Why the probe would not take the plan `text`; None when it would."""
+        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+            file = Path(folder, "plan")
+            file.write_text(text)
+            done = process.run([self._probe, "--check-plan", file], timeout_seconds=60)
+        return done.stderr.strip()[-500:] if done.status != 0 else None
+
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
     ) -> tuple[Run, Sequence[ProbeRecord]]:
@@ -107,6 +116,7 @@ class Starter:
             )
             whole = record_file.is_file()
             part = record_file.with_name(record_file.name + ".part")
+            silent_seconds = time.time() - part.stat().st_mtime if part.is_file() else 0.0
             records = (
                 ndjson.decode(record_file)
                 if whole
@@ -114,7 +124,7 @@ class Starter:
                 if part.is_file()
                 else []
             )
-        reason = self._reason(done, whole, records)
+        reason = self._reason(done, whole, records, silent_seconds)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         run = Run(
             id=f"{campaign}/{suite}-{sequence:03d}",
@@ -133,9 +143,21 @@ class Starter:
         )
         return run, records
 
-    def _reason(self, done: process.Finished, whole: bool, records: Sequence[ProbeRecord]) -> str:
-        """Why a launch counts as failed; empty when it does not."""
+    def _reason(
+        self,
+        done: process.Finished,
+        whole: bool,
+        records: Sequence[ProbeRecord],
+        silent_seconds: float,
+    ) -> str:
+        """Why a launch counts as failed; empty when it does not. One that still wrote records when
+        its time was up has too long a plan, and no case is to blame."""
         complaint = self.family.complaint(done.stderr)
+        if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
+            return (
+                f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
+                "launch_timeout_seconds, or measure fewer sizes"
+            )
         if done.timed_out:
             how = f"no end after {self._timeout_seconds:g} s"
         elif done.status != 0:

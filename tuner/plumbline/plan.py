@@ -4,7 +4,6 @@ Pure: cells and candidates in, text out."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
@@ -95,9 +94,6 @@ class Plan(msgspec.Struct, frozen=True):
                 f"op={_value(self.data.op)} root={self.data.root} reps={self.reps}"
             )
         return "\n".join(lines) + "\n"
-
-    def hash(self) -> str:
-        return hashlib.sha256(self.text().encode()).hexdigest()[:16]
 
 
 def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

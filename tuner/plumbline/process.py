@@ -1,10 +1,15 @@
 """The one place that starts processes: a list of arguments, no shell, stdin closed, a session of
-its own, a time limit that leaves nobody behind, output kept up to a cap."""
+its own, a time limit that leaves nobody behind, output kept up to a cap.
+
+Where util-linux's setpriv is at hand (on every Debian), the process also gets SIGTERM when this one
+dies, so that `kill -9` of Plumbline leaves no mpirun running."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -42,11 +47,16 @@ def run(
 ) -> Finished:
     """Runs `argv` to its end. Raises PlumblineError when the program cannot be started."""
     words = [str(word) for word in argv]
+    path = None if environment is None else environment.get("PATH")
+    if shutil.which(words[0], path=path) is None:
+        raise PlumblineError(
+            f"cannot start {words[0]}: no such program; check that it is installed and on PATH"
+        )
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
-                words,
+                [*_dying_with_parent(), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -73,6 +83,18 @@ def run(
             stderr=_tail(err.fileno(), cap_bytes),
             seconds=time.monotonic() - started,
         )
+
+
+@functools.cache
+def _dying_with_parent() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return []
+    words = [setpriv, "--pdeathsig", "TERM", "--"]
+    tried = subprocess.run(  # noqa: S603 - a list of arguments, no shell
+        [*words, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return words if tried.returncode == 0 else []
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:

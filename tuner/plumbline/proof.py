@@ -29,10 +29,13 @@ TryOut = Callable[[str, Plan, Mapping[str, str]], Outcomes | str]
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """`statements` say how it is known; `problems` what is not in force (empty: all of it is)."""
+    """`statements` say how it is known; `problems` what is not in force (empty: all of it is);
+    `missed` are the cells that no file decides, `tried` all that were asked about."""
 
-    statements: list[str]
-    problems: list[str]
+    statements: list[str] = []
+    problems: list[str] = []
+    missed: list[PlanCase] = []
+    tried: list[PlanCase] = []
 
 
 def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -61,7 +64,7 @@ def prove(
 ) -> Proof:
     """One short launch with a canary in the rules file, one with a canary in the profile; each over
     one cell of every winner that the file holds. `sizes` are the measured sizes by function."""
-    proof = Proof([], [])
+    proof = Proof()
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_rules = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
@@ -126,6 +129,7 @@ def _check(
     if isinstance(outcomes, str):
         proof.problems.append(f"the canary launch failed: {outcomes}")
         return
+    proof.tried.extend(plan.cases)
     file = Path(original).name
     refused: list[str] = []
     for cell in plan.cases:
@@ -133,6 +137,7 @@ def _check(
         if outcomes.get((cell.function, cell.bytes)) == "error":
             refused.append(what)
         else:
+            proof.missed.append(cell)
             proof.problems.append(f"{what}: {file} does not decide (its canary goes unnoticed)")
     if refused:
         where = ", ".join(refused)
@@ -153,8 +158,10 @@ def _value(environment: Mapping[str, str], variable: str) -> str | None:
 
 
 def _cells(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> tuple[PlanCase, ...]:
-    found = []
-    for winner in winners:
-        inside = [n for n in sizes[winner.function] if winner.bytes_from <= n <= winner.bytes_to]
-        found.append(PlanCase(winner.function, inside[0]))
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(cell_of(winner, sizes) for winner in winners))
+
+
+def cell_of(winner: Winner, sizes: Mapping[str, Sequence[int]]) -> PlanCase:
+    """The cell by which a winner is proven to be in force: its smallest measured size."""
+    inside = [n for n in sizes[winner.function] if winner.bytes_from <= n <= winner.bytes_to]
+    return PlanCase(winner.function, inside[0])

@@ -53,7 +53,7 @@ def rounds(db: Database, campaign: Campaign) -> Rounds:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
-    return Rounds(lab, menu(), tables.plan(settings, []), settings, sizes)
+    return Rounds(lab, menu(), tables.plan(settings, []), settings, sizes, lambda *_: None)
 
 
 def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) -> None:

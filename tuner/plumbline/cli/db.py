@@ -23,7 +23,12 @@ def command() -> None:
 @common.db_option
 @common.json_option
 def check(db_path: Path | None, as_json: bool) -> int:
-    """Say whether the file is whole. Exit code 1 if it is not."""
+    """Say whether the file is whole. Exit code 1 if it is not.
+
+    \b
+    Example:
+      plumbline db check --json
+    """
     from plumbline_db import connection
 
     path = common.database(db_path)
@@ -40,20 +45,32 @@ def check(db_path: Path | None, as_json: bool) -> int:
 @command.command("backup")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
 @common.db_option
-def backup(target: Path, db_path: Path | None) -> None:
-    """Copy the database to TARGET while it is in use."""
+@common.json_option
+def backup(target: Path, db_path: Path | None, as_json: bool) -> None:
+    """Copy the database to TARGET while it is in use.
+
+    \b
+    Example:
+      plumbline db backup /safe/plumbline.db
+    """
     from plumbline_db import connection
 
     connection.backup(common.database(db_path), target)
-    click.echo(str(target))
+    common.print_json({"path": str(target)}) if as_json else click.echo(str(target))
 
 
 @command.command("migrate")
 @common.db_option
-def migrate(db_path: Path | None) -> None:
-    """Bring the file to this version's schema (opening it to write does that too)."""
+@common.json_option
+def migrate(db_path: Path | None, as_json: bool) -> None:
+    """Bring the file to this version's schema (opening it to write does that too).
+
+    \b
+    Example:
+      plumbline db migrate --db plumbline.db
+    """
     from plumbline_db.connection import Database
 
     path = common.database(db_path)
     Database.open(path, write=True).close()
-    click.echo(f"{path}: migrated")
+    common.print_json({"path": str(path)}) if as_json else click.echo(f"{path}: migrated")

@@ -45,6 +45,7 @@ def command(
     from plumbline import paths
     from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
 
@@ -56,6 +57,11 @@ def command(
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
     with Database.open(common.database(db_path)) as db:
         found = campaigns.get(db, campaign)
+        if found.state != "finished":
+            raise PlumblineError(
+                f"campaign {found.id} is not finished, so it has no winners to export; "
+                "`plumbline campaign` goes on with it"
+            )
         library = machines.library(db, found.library_fingerprint)
         bundle = load_bundle(
             db,

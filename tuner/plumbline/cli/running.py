@@ -68,9 +68,17 @@ def run(
 
     settings = settings_file.load(campaign_file, overrides(options))
     bench = workbench(mpi_prefix)
+    ranks = loop.starter(bench, settings)
+    loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = loop.begin(db, bench, settings, new=new)
         if campaign.state == "finished":
+            if output is not None:
+                click.echo(
+                    f"plumbline: campaign {campaign.id} is finished already; its files are written "
+                    f"elsewhere with `plumbline export env json --output {output}`",
+                    err=True,
+                )
             return campaign.id, database
         folder = output or database.parent / "exports" / campaign.id
         if campaign.oversubscribed:
@@ -80,7 +88,7 @@ def run(
                 err=True,
             )
         with common.Bar(settings.budget_seconds) as bar:
-            lab = Laboratory(db, campaign.id, loop.starter(bench, settings), bar)
+            lab = Laboratory(db, campaign.id, ranks, bar)
             loop.Loop(lab, bench, campaign, settings, folder).run()
     return campaign.id, database
 

@@ -6,7 +6,6 @@ step has to think of it."""
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -112,13 +111,6 @@ class Menu:
             return []
         algorithm = entry.algorithm(dict(candidate.knobs)[entry.knob])
         return ["commutative"] if algorithm.commutative_only else []
-
-    def size_of_space(self, function: str, size: int) -> int:
-        """How many distinct candidates there are for one cell, the default among them."""
-        total = 1
-        for candidate in self.first(function):
-            total += math.prod(map(len, self.choices(function, candidate, size).values()))
-        return total
 
     def _names(self, entry: FunctionSpace) -> list[str]:
         return [

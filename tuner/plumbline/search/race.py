@@ -81,6 +81,23 @@ class Race:
         self._heat("final", self._effort.final, {target: self._front(target) for target in targets})
         return {target: self._trials(target) for target in targets}
 
+    def duplicate(self) -> Comparison | None:
+        """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
+        Hot knobs are measured on duplicates; a library that treats these apart must be known."""
+        medians = runs.medians(self._lab.db, self._lab.campaign, self._suites)
+        world = {
+            (one.case.function, one.case.bytes): dict(zip(one.runs, one.seconds, strict=True))
+            for one in medians
+            if one.case.config == "default" and one.case.variant == "default"
+        }
+        logs = [
+            math.log(seconds / world[one.case.function, one.case.bytes][run])
+            for one in medians
+            if one.case.config == "plain"
+            for run, seconds in zip(one.runs, one.seconds, strict=True)
+        ]
+        return paired_ratio(logs) if logs else None
+
     def comparison(self, target: Target, candidate: Candidate) -> Comparison | None:
         return self._ratios.get(target, {}).get(candidate)
 

@@ -7,7 +7,7 @@ force: the right side may have become faster by a winner of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -24,7 +24,8 @@ from .select import winners as select
 
 
 class Rounds:
-    """Opens searches for one campaign. `sizes` are the measured sizes by function."""
+    """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
+    what is worth remembering (kind, text)."""
 
     def __init__(
         self,
@@ -33,8 +34,10 @@ class Rounds:
         plan: Plan,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
+        event: Callable[[str, str], None],
     ) -> None:
         self._lab = lab
+        self._event = event
         self._menu = menu
         self._plan = plan
         self._settings = settings
@@ -89,6 +92,19 @@ class Rounds:
         new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
         return cut_back(standing, new) + new
 
+    def _compare_duplicate(self, race: Race) -> None:
+        found = race.duplicate()
+        if found is None or found.low is None or found.high is None:
+            return
+        within = 1 + self._settings.tolerance
+        if found.low > within or found.high < 1 / within:
+            text = (
+                f"{race.suites[-1]}: the default takes {found.ratio:.2f} [{found.low:.2f}, "
+                f"{found.high:.2f}] times as long on a duplicate as on MPI_COMM_WORLD; ratios of "
+                "knobs in this search carry that factor"
+            )
+            self._event("communicators differ", text)
+
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         return Race(self._lab, menu, self._plan, environment, Effort(), suite)
 
@@ -109,6 +125,7 @@ class Rounds:
             if verdict.verdict == "violated" and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
         trials = race.run(entered, refine=refine)
+        self._compare_duplicate(race)
         nprocs = self._settings.nprocs
         found = select(
             menu,

@@ -141,6 +141,8 @@ def _one_for_all(
         if not helped:
             continue
         gain = sum(math.log(_ratio(at[size])) for size in wanted)
+        if gain >= 0:
+            continue
         if best is None or gain < best[0]:
             best = (gain, candidate, min((at[size] for size in helped), key=_ratio))
     if best is None:
