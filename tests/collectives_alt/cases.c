@@ -121,7 +121,8 @@ bool areas_equal(const struct area *a, const struct area *b, bool exact)
 {
     if (exact)
         return memcmp(a->memory, b->memory, a->bytes) == 0;
-    const double *x = (const double *)a->memory, *y = (const double *)b->memory;
+    const void *left = a->memory, *right = b->memory;
+    const double *x = left, *y = right;
     for (size_t i = 0; i < a->bytes / sizeof *x; i++) /* operands are positive: no cancellation */
         if (!(fabs(x[i] - y[i]) <= 1e-13 * fabs(x[i])))
             return false;

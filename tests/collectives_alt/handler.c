@@ -6,25 +6,25 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-static int calls, class;
+static int calls, class_seen;
 
 static void handler(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
     calls++;
-    MPI_Error_class(*code, &class);
+    MPI_Error_class(*code, &class_seen);
 }
 
 static void expect(const char *what, int rc, int expected)
 {
     int returned = MPI_SUCCESS;
     MPI_Error_class(rc, &returned);
-    if (calls == 1 && class == expected && returned == expected)
+    if (calls == 1 && class_seen == expected && returned == expected)
         printf("ok %s\n", what);
     else
         printf("not ok %s: handler called %d times with class %d, class %d returned, not %d\n",
-               what, calls, class, returned, expected);
-    calls = class = 0;
+               what, calls, class_seen, returned, expected);
+    calls = class_seen = 0;
 }
 
 int main(int argc, char **argv)

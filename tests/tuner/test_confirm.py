@@ -98,8 +98,20 @@ def test_no_gain_and_nothing_removed_is_dropped() -> None:
 
 
 def test_no_gain_but_what_it_was_chosen_for_is_gone() -> None:
-    (kept,), _ = judged([winner(removes=["GL1@16384"])], {("MPI_Allreduce", 16384): 1.0})
+    cured = msgspec.structs.replace(violated("MPI_Allreduce", "GL1", 16384), verdict="holds")
+    one = winner(removes=["GL1@16384"])
+    (kept,), _ = judged([one], {("MPI_Allreduce", 16384): 0.995}, cured)
     assert kept.removes == ["GL1@16384"]
+    unknown = msgspec.structs.replace(cured, verdict="undecided")
+    assert judged([one], {("MPI_Allreduce", 16384): 0.995}, unknown)[0] == []
+
+
+def test_what_gives_no_result_in_force_is_dropped() -> None:
+    cells = {("MPI_Allreduce", 16384): 0.5}
+    crash = [Target("MPI_Allreduce", 65536)]
+    kept, dropped = judge_winners([winner()], ratios(cells), {}, [], BUILT_ON, crash)
+    assert kept == []
+    assert "no right result with it in force: MPI_Allreduce at 65536 B" in dropped[0][1]
 
 
 def test_a_violation_of_another_function_is_another_violation() -> None:
@@ -168,7 +180,7 @@ def test_chance_alone_drops_few_winners() -> None:
     for seed in range(200):
         chance = random.Random(seed)
         cells = {
-            Target("MPI_Allreduce", size): [chance.gauss(0, 0.3) for _ in range(15)]
+            Target("MPI_Allreduce", size): [chance.gauss(-0.3, 0.3) for _ in range(15)]
             for size in range(8200, 8240)
         }
         one = winner(removes=["GL12@8200"])

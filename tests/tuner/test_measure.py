@@ -144,7 +144,8 @@ def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) 
     lab = Laboratory(db, campaign.id, starter)
     first = lab.launch("before", 0, PLAN_NAMED, {})
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert replay.launch("before", 0, PLAN_NAMED, {}) == first
+    again = replay.launch("before", 0, PLAN_NAMED, {})
+    assert (again.run, again.culprit, again.stored) == (first.run, first.culprit, True)
     assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
     with pytest.raises(Interrupted):
         replay.launch("before", 1, PLAN_NAMED, {})
@@ -253,4 +254,8 @@ def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -
     text = str(error.value)
     assert "three launches of before failed and no case is to blame" in text
     assert "exit status 1" in text and "\nno\n" in text
-    assert "try it by hand: mpirun -np 4 probe" in text
+    assert "`plumbline doctor` tries the steps one by one" in text
+    healthy = Laboratory(db, campaign.id, Flaky(set()))
+    Series(healthy, "before", PLAN, {}).advance(5)
+    outcomes = [run.outcome for run in runs.listing(db, campaign.id)]
+    assert outcomes.count("failed") == 3 and outcomes.count("finished") == 5

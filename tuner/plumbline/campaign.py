@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import proof, tables
-from plumbline.confirm import confirm
+from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
 from plumbline.launch import launchers
 from plumbline.machine import processing_units
@@ -47,11 +48,11 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     library = bench.installation.library
     text = msgspec.json.encode(settings).decode()
-    facts = "\n".join([bench.machine.id, library.fingerprint, text])
+    facts = "\n".join([bench.machine.id, library.fingerprint, text, *_circumstances(bench)])
     asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    same = [one for one in campaigns.all_campaigns(db) if one.key.split("-")[0] == asked]
+    same = [one for one in campaigns.all_campaigns(db) if one.key.partition("-")[0] == asked]
     if same and not new:
-        return max(same, key=lambda one: int(one.key.split("-")[1]))
+        return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
     key = f"{asked}-{len(same) + 1}"
     machines.put_machine(db, bench.machine)
     machines.put_library(db, library)
@@ -71,6 +72,17 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     )
     campaigns.put(db, campaign)
     return campaign
+
+
+def _circumstances(bench: Workbench) -> list[str]:
+    """Variables that reach the library as they are: with other values it is another campaign."""
+    left_out = set(bench.family.settings_in(dict(os.environ)))
+    prefixes = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_", "UCX_", "FI_")
+    return [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(prefixes) and name not in left_out
+    ]
 
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
@@ -273,14 +285,13 @@ class Loop:
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         # What is undecided in the end is not removed.
-        held = {
-            (one.function, f"{one.guideline}@{one.bytes}")
-            for one in current
-            if one.verdict == "holds"
-        }
+        held = named(current, "holds")
+        # Nor is what only a winner of this campaign brought about.
+        before = verdicts.get(self._db, self._campaign.id, "before")
+        removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
-                one, removes=[name for name in one.removes if (one.function, name) in held]
+                one, removes=[name for name in one.removes if (one.function, name) in removed]
             )
             for one in winners
         ]

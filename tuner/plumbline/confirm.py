@@ -50,7 +50,8 @@ def confirm(
         tuned.advance()
         plain.advance()
     verdicts = tables.judge(lab, stage, guidelines, settings, [suite])
-    ratios = without_launch_factor(_cold_ratios(lab, suite, left), winners)
+    measured, lost = _cold_ratios(lab, suite, left)
+    ratios = without_launch_factor(measured, winners)
     harm = slower_cells(ratios, settings)
     if harm:
         harm = _seen_again(lab, suite, settings, environment, winners, left, harm)
@@ -60,7 +61,7 @@ def confirm(
         }
         for pattern in guidelines.patterns
     }
-    kept, dropped = judge_winners(winners, ratios, harm, verdicts, built_on)
+    kept, dropped = judge_winners(winners, ratios, harm, verdicts, built_on, lost)
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
 
 
@@ -88,8 +89,10 @@ def _seen_again(
     for _ in range(settings.launches):
         tuned.advance()
         plain.advance()
-    ratios = without_launch_factor(_cold_ratios(lab, again, cases), winners)
-    return slower_cells({target: ratios[target] for target in harm}, settings)
+    measured, _ = _cold_ratios(lab, again, cases)
+    ratios = without_launch_factor(measured, winners)
+    found = slower_cells({cell: ratios[cell] for cell in harm if cell in ratios}, settings)
+    return {cell: one for cell, one in found.items() if one.low is None or one.low > 1}
 
 
 def without_launch_factor(
@@ -102,9 +105,9 @@ def without_launch_factor(
     reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
     if len(reference) < REFERENCE_CELLS:
         return {cell: list(logs) for cell, logs in ratios.items()}
-    factors = [numbers.median(pair) for pair in zip(*reference, strict=False)]
+    factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]
     return {
-        cell: [log - factor for log, factor in zip(logs, factors, strict=False)]
+        cell: [log - factor for log, factor in zip(logs, factors, strict=True)]
         for cell, logs in ratios.items()
     }
 
@@ -115,17 +118,24 @@ def judge_winners(
     slower: Mapping[Target, Comparison],
     verdicts: Sequence[Verdict],
     built_on: Mapping[str, Collection[str]],
+    lost: Collection[Target] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them or has removed what it was chosen for.
+    significantly faster over them, or no slower and what it was chosen for holds.
 
     `ratios`: per pair of launches, log(tuned / default) of each cell; `slower`: the cells that are
-    slower than before; `built_on`: which functions a library may build a function on."""
+    slower than before; `built_on`: which functions a library may build a function on; `lost`: cells
+    that give no (or a wrong) result with the files in force, and did without."""
     cells = [target for target, logs in ratios.items() if logs]
-    violated = violations(verdicts)
+    held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
     for winner in winners:
+        gone_wrong = [one for one in lost if _reaches(winner, one, built_on)]
+        if gone_wrong:
+            where = ", ".join(f"{one.function} at {one.bytes} B" for one in sorted(gone_wrong))
+            dropped.append((winner, f"no right result with it in force: {where}"))
+            continue
         inside = [one for one in cells if deciding(winners, one) is winner]
         hurt = [one for one in inside if one in slower]
         if hurt:
@@ -138,8 +148,9 @@ def judge_winners(
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        gone = [name for name in winner.removes if (winner.function, name) not in violated]
-        if (speed.high is None or speed.high >= 1) and not gone:
+        faster = speed.high is not None and speed.high < 1
+        cured = any((winner.function, name) in held for name in winner.removes)
+        if not faster and not (cured and speed.ratio <= 1):
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
         kept.append(
@@ -148,33 +159,35 @@ def judge_winners(
                 speedup=1 / speed.ratio,
                 speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
                 speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
-                removes=gone,
+                removes=[n for n in winner.removes if (winner.function, n) not in violated],
             )
         )
     for cell in sorted(slower):
         if any(holds(winner, cell) for winner in winners):
             continue
-        # A knob reaches into functions that the library builds on the tuned one; a variant of ours
-        # does not.
-        blamed = [
-            winner
-            for winner in kept
-            if winner.variant == "default"
-            and winner.function in built_on.get(cell.function, ())
-            and winner.bytes_from <= cell.bytes <= winner.bytes_to
-        ]
+        blamed = [winner for winner in kept if _reaches(winner, cell, built_on)]
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
     return kept, dropped
 
 
-def violations(verdicts: Sequence[Verdict]) -> set[tuple[str, str]]:
-    """What is violated, as winners name it: the function, and `GUIDELINE@BYTES`."""
+def _reaches(winner: Winner, cell: Target, built_on: Mapping[str, Collection[str]]) -> bool:
+    """Whether a winner can change what happens in a cell: its own, or, for a knob, a cell of a
+    function that the library may build on the tuned one (a variant of ours reaches no other)."""
+    if holds(winner, cell):
+        return True
+    return (
+        winner.variant == "default"
+        and winner.function in built_on.get(cell.function, ())
+        and winner.bytes_from <= cell.bytes <= winner.bytes_to
+    )
+
+
+def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
+    """Cells with this verdict as winners name them: the function, and `GUIDELINE@BYTES`."""
     return {
-        (one.function, f"{one.guideline}@{one.bytes}")
-        for one in verdicts
-        if one.verdict == "violated"
+        (one.function, f"{one.guideline}@{one.bytes}") for one in verdicts if one.verdict == word
     }
 
 
@@ -195,19 +208,25 @@ def slower_cells(
 
 def _cold_ratios(
     lab: Laboratory, suite: str, left: Sequence[PlanCase]
-) -> dict[Target, list[float]]:
+) -> tuple[dict[Target, list[float]], list[Target]]:
+    """Log ratios of the cells that every launch of both sides has measured, pair by pair; and the
+    cells that are missing, wholly or in part, only with the files in force."""
     tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
     plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
+    cells = [(Target(case.function, case.bytes), DEFAULT) for case in left]
+    pairs = max((len(plain.get(cell, ())) for cell in cells), default=0)
     found: dict[Target, list[float]] = {}
-    for case in left:
-        target = Target(case.function, case.bytes)
-        pairs = zip(
-            tuned.get((target, DEFAULT), {}).values(),
-            plain.get((target, DEFAULT), {}).values(),
-            strict=False,
-        )
-        found[target] = [math.log(ours / theirs) for ours, theirs in pairs]
-    return found
+    lost: list[Target] = []
+    for cell in cells:
+        ours, theirs = tuned.get(cell, {}), plain.get(cell, {})
+        if len(theirs) < pairs:
+            continue
+        if len(ours) < pairs:
+            lost.append(cell[0])
+            continue
+        values = zip(ours.values(), theirs.values(), strict=True)
+        found[cell[0]] = [math.log(mine / other) for mine, other in values]
+    return found, lost
 
 
 def _over(cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:

@@ -58,6 +58,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     run: Run
     culprit: int | None
+    stored: bool
 
 
 class Starter:
@@ -202,7 +203,7 @@ class Laboratory:
                     "plan (another version of Plumbline?); start afresh with --new"
                 )
             self.spent_seconds += stored.seconds
-            return Outcome(run=stored, culprit=_culprit(stored))
+            return Outcome(run=stored, culprit=culprit(stored), stored=True)
         run, records = self.starter.start(self.campaign, suite, sequence, text, dict(environment))
         runs.put(self.db, run, records)
         if run.outcome == "failed":
@@ -213,7 +214,7 @@ class Laboratory:
             )
         self.spent_seconds += run.seconds
         self.progress.launched(suite, run)
-        return Outcome(run=run, culprit=_culprit(run))
+        return Outcome(run=run, culprit=culprit(run), stored=False)
 
 
 class Series:
@@ -253,12 +254,14 @@ class Series:
         if outcome.culprit is not None:
             self.dropped.add(cases[outcome.culprit])
             return False
+        if outcome.stored:
+            return False  # what failed then may be put right now
         self._blameless += 1
         if self._blameless >= 3:
             raise PlumblineError(
                 f"three launches of {self._suite} failed and no case is to blame; the last one: "
                 f"{outcome.run.reason}\n{outcome.run.stderr[-1500:].strip()}\n"
-                "try it by hand: " + " ".join(outcome.run.argv)
+                "`plumbline doctor` tries the steps one by one; the same command goes on"
             )
         return False
 
@@ -286,6 +289,7 @@ def under_way(records: Sequence[ProbeRecord]) -> int | None:
 _UNDER_WAY = re.compile(r"with case (\d+) under way\Z")
 
 
-def _culprit(run: Run) -> int | None:
+def culprit(run: Run) -> int | None:
+    """The case (a number in the launch's plan) that a failed launch is blamed on."""
     found = _UNDER_WAY.search(run.reason)
     return int(found[1]) if found and run.outcome == "failed" else None

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from plumbline.search.outcome import deciding, label
+from plumbline.search.race import Target
 from plumbline.verify.summary import as_json
 from plumbline_db import campaigns, cost, events, exports, machines, searches, verdicts, winners
 from plumbline_db.connection import Database
@@ -38,14 +40,21 @@ class Report(msgspec.Struct, frozen=True):
     events: list[Event]
     cost: cost.Cost
 
-    def remaining(self) -> list[tuple[Verdict, Search | None]]:
-        """Violations that are left, each with the search that found nothing better (if any)."""
+    def remaining(self) -> list[tuple[Verdict, str]]:
+        """Violations that are left, each with what its search found, and why it was not enough."""
         found = {(one.function, one.bytes): one for one in self.searches}
-        return [
-            (one, found.get((one.function, one.bytes)))
-            for one in self.after or []
-            if one.verdict == "violated"
-        ]
+        left = [one for one in self.after or [] if one.verdict == "violated"]
+        return [(one, self._reason(one, found.get((one.function, one.bytes)))) for one in left]
+
+    def _reason(self, verdict: Verdict, search: Search | None) -> str:
+        if search is None:
+            return "not searched: all rounds or the budget were used up"
+        in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
+        if search.outcome == "winner" and in_force is None:
+            return f"{search.reason}; it lost its place when it was confirmed (see the events)"
+        if in_force is not None:
+            return f"in force: {label(in_force.variant, in_force.configuration)}; {search.reason}"
+        return search.reason
 
 
 def read(db: Database, campaign_id: str | None) -> Report:
@@ -87,9 +96,9 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
                 "function": verdict.function,
                 "bytes": verdict.bytes,
                 "ratio": verdict.ratio,
-                "reason": search.reason if search else "not searched",
+                "reason": reason,
             }
-            for verdict, search in report.remaining()
+            for verdict, reason in report.remaining()
         ],
         "exports": [msgspec.to_builtins(one) for one in report.exports],
         "events": [msgspec.to_builtins(one) for one in report.events],

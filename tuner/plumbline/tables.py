@@ -5,10 +5,11 @@ were undecided. The verdicts account for both looks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from plumbline.guidelines import Guidelines
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, measurable
 from plumbline.settings import Settings
 from plumbline.verify.index import Obstacle
@@ -97,11 +98,25 @@ def sides(verdict: Verdict) -> list[PlanCase]:
     return [left, PlanCase(verdict.function, verdict.other_bytes)]
 
 
+_CASE = re.compile(r"case id=(\d+) function=(\S+) variant=(\S+) config=\S+ bytes=(\d+) ")
+
+
+def _case_of(plan_text: str, number: int) -> tuple[str, str, int]:
+    """Function, variant and bytes of a case of a stored plan."""
+    for words in _CASE.finditer(plan_text):
+        if int(words[1]) == number:
+            return words[2], words[3], int(words[4])
+    raise ValueError(f"the plan has no case {number}")
+
+
 def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
     """Why a planned case was not timed, from the checks of all launches."""
     found: dict[tuple[str, str, int], str] = {}
     for run in runs.listing(lab.db, lab.campaign, suites):
         if run.outcome == "failed":
+            blamed = culprit(run)
+            if blamed is not None:
+                found[_case_of(run.plan, blamed)] = f"a launch failed: {run.reason}"
             continue
         for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
             if check.outcome != "ok":

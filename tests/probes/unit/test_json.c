@@ -18,8 +18,9 @@ static FILE *begin(struct pl_json *json)
 static const char *string(const char *value)
 {
     struct pl_json json;
-    free(text);
+    char *last = text;
     FILE *out = begin(&json);
+    free(last);
     pl_json_text(&json, NULL, value);
     fclose(out);
     return text;

@@ -96,13 +96,13 @@ def _remaining(report: Report) -> Table:
     table = _plain("Violations that remain")
     for name in ("guideline", "function", "bytes", "ratio", "why"):
         table.add_column(name, overflow="fold")
-    for verdict, search in report.remaining():
+    for verdict, reason in report.remaining():
         table.add_row(
             verdict.guideline,
             verdict.function,
             str(verdict.bytes),
             f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",
-            search.reason if search else "not searched: all rounds or the budget were used up",
+            reason,
         )
     return table
 
