@@ -158,7 +158,21 @@ def test_what_is_left_was_searched(done: Done) -> None:
     for one in done.results["remaining"]:
         assert one["reason"]
     if done.results["cost"]["seconds"] < 60:
-        assert all(one["reason"] != "not searched" for one in done.results["remaining"])
+        assert not any("not searched" in one["reason"] for one in done.results["remaining"])
+
+
+def test_the_known_violation_is_found_and_removed(done: Done) -> None:
+    """Four ranks on two processing units, Open MPI 4.1: a small Allreduce takes about twice as long
+    as Reduce + Bcast, and a knob ends that."""
+    known = done.results["library"]["version"].startswith("4.1.")
+    if not known or done.results["machine"]["processing_units"] > 2:
+        pytest.skip("the violation is known for Open MPI 4.1 with four ranks on two units only")
+    before = {(one["guideline"], one["bytes"]) for one in done.results["before"]["violations"]}
+    after = {(one["guideline"], one["bytes"]) for one in done.results["after"]["violations"]}
+    assert ("GL12", 4) in before
+    assert ("GL12", 4) not in after
+    (winner,) = [one for one in done.results["winners"] if one["bytes_from"] <= 4]
+    assert winner["function"] == "MPI_Allreduce" and winner["speedup_low"] > 1
 
 
 def test_the_exported_files_exist_and_are_named(done: Done) -> None:

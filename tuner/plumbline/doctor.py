@@ -15,7 +15,7 @@ from plumbline import settings as settings_file
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
-from plumbline.workbench import Workbench, workbench
+from plumbline.workbench import Workbench, set_by_site, workbench
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
@@ -68,6 +68,8 @@ def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     bench = workbench(mpi_prefix)
+    for text in set_by_site(bench):
+        yield Finding("search space", "fails", f"{text}: take it out while a campaign runs")
     found = differences(bench.space, bench.knobs)
     for text in found:
         yield Finding("search space", "warns", text)

@@ -49,7 +49,7 @@ def run(
             seconds[number_of_case].append(numbers.median(times) / 1e9)
         for record in records:
             if isinstance(record, Check):
-                outcomes[record.case] = record.outcome
+                outcomes[record.case] = f"{record.outcome}: {record.detail}".rstrip(": ")
             elif isinstance(record, CaseRecord) and record.variant == "library":
                 outcomes[record.case] = "ok"
     defaults = {

@@ -82,6 +82,16 @@ def workbench(mpi_prefix: Path | None = None, guidelines: Path | None = None) ->
     )
 
 
+def set_by_site(bench: Workbench) -> list[str]:
+    """Parameters of the search space that a parameter file of the installation or the user sets:
+    with them the library is not as it is, and what they set cannot be searched."""
+    return [
+        f"{knob.name} = {knob.value} is set by {knob.source}"
+        for name, knob in sorted(bench.knobs.items())
+        if name.startswith(bench.space.parameters_prefix) and knob.source
+    ]
+
+
 def list_of(probe: Path) -> Catalogue:
     done = process.run([probe, "--list"], timeout_seconds=30)
     try:

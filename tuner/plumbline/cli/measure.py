@@ -51,11 +51,11 @@ def command(
     records: Path | None,
     mpi_prefix: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Measure one function side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
-    launch. Nothing is stored in the database.
+    launch. Nothing is stored in the database. Exit code 1 if a case could not be measured.
 
     \b
     Example:
@@ -118,6 +118,7 @@ def command(
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
         common.show(_table(lines))
+    return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
 def _knob(word: str) -> tuple[str, str]:

@@ -63,11 +63,15 @@ def run(
     from plumbline import campaign as loop
     from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
-    from plumbline.workbench import workbench
+    from plumbline.workbench import set_by_site, workbench
     from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
 
     settings = settings_file.load(campaign_file, overrides(options))
     bench = workbench(mpi_prefix)
+    site = set_by_site(bench)
+    if site:
+        raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
     ranks = loop.starter(bench, settings)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:

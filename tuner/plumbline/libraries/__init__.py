@@ -24,13 +24,15 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class Knob(msgspec.Struct, frozen=True):
-    """A parameter as the library itself reports it; `choices` maps enumerator names to ids."""
+    """A parameter as the library itself reports it; `choices` maps enumerator names to ids.
+    `source` is empty for the library's own default, else it says who has set the value."""
 
     name: str
     value: str
     type: str
     writable: bool
     choices: dict[str, int]
+    source: str = ""
 
 
 class Family(Protocol):

@@ -78,6 +78,7 @@ class OpenMpi:
                 type=found.get("type", ""),
                 writable=found.get("status") == "writeable",
                 choices=choices.get(name, {}),
+                source=found.get("source", "").replace("default", ""),
             )
             for name, found in fields.items()
         }

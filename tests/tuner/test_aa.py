@@ -1,0 +1,41 @@
+"""A against A under the real library: the same function under two names (`default` calls MPI_, and
+`library` calls PMPI_, which is the same code here) must violate nothing."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign, tables
+from plumbline.guidelines import Pattern
+from plumbline.measure import Laboratory, Series
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db.connection import Database
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+
+def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) -> None:
+    bench = workbench()
+    same = [
+        Pattern(f"AA{number}", f"{function} ⪯ {function}", function, "library", [function])
+        for number, function in enumerate(bench.guidelines.lhs_functions())
+    ]
+    guidelines = msgspec.structs.replace(bench.guidelines, patterns=same)
+    settings = load(None, {"nprocs": 4, "sizes": [16, 256, 1024, 16384], "launches": 12})
+    with Database.open(tmp_path / "aa.db", write=True) as db:
+        begun = campaign.begin(db, bench, settings, new=False)
+        lab = Laboratory(db, begun.id, campaign.starter(bench, settings))
+        plan = tables.plan(settings, tables.cases(guidelines, settings))
+        Series(lab, "before", plan, {}).advance(settings.launches)
+        verdicts = tables.judge(lab, "before", guidelines, settings, ["before"])
+    found = [one for one in verdicts if one.kind == "pattern"]
+    assert len(found) == 4 * len(same)
+    assert [one for one in found if one.verdict == "violated"] == []
+    assert all(one.launches == 12 for one in found)
+    ratios = [one.ratio for one in found if one.ratio is not None]
+    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.05)
