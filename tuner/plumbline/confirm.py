@@ -44,7 +44,13 @@ def confirm(
     """`environment` puts the exported files in force."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default"]
-    tuned = Series(lab, suite, tables.plan(settings, all_cases), environment)
+    # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
+    beside = [
+        msgspec.structs.replace(case, variant="library")
+        for case in left
+        if any(one.variant != "default" and holds(one, target_of(case)) for one in winners)
+    ]
+    tuned = Series(lab, suite, tables.plan(settings, all_cases + beside), environment)
     plain = Series(lab, f"{suite}-default", tables.plan(settings, left), {})
     for _ in range(settings.launches):
         tuned.advance()
@@ -61,7 +67,9 @@ def confirm(
         }
         for pattern in guidelines.patterns
     }
-    kept, dropped = judge_winners(winners, ratios, harm, verdicts, built_on, lost)
+    kept, dropped = judge_winners(
+        winners, ratios, harm, verdicts, built_on, lost, _beside(lab, suite)
+    )
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
 
 
@@ -119,13 +127,16 @@ def judge_winners(
     verdicts: Sequence[Verdict],
     built_on: Mapping[str, Collection[str]],
     lost: Collection[Target] = (),
+    beside: Mapping[Target, Sequence[float]] | None = None,
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
     significantly faster over them, or no slower and what it was chosen for holds.
 
     `ratios`: per pair of launches, log(tuned / default) of each cell; `slower`: the cells that are
     slower than before; `built_on`: which functions a library may build a function on; `lost`: cells
-    that give no (or a wrong) result with the files in force, and did without."""
+    that give no (or a wrong) result with the files in force, and did without; `beside`: per launch,
+    log(variant / the library's own call in the same launch) of the cells that our variants hold,
+    which says far more about these than `ratios` between launches."""
     cells = [target for target, logs in ratios.items() if logs]
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
@@ -144,7 +155,9 @@ def judge_winners(
                 (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
             )
             continue
-        speed = _over(inside, ratios)
+        paired = beside or {}
+        by_launch = winner.variant != "default" and all(one in paired for one in inside)
+        speed = _over(inside, paired if by_launch else ratios)
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
@@ -227,6 +240,27 @@ def _cold_ratios(
         values = zip(ours.values(), theirs.values(), strict=True)
         found[cell[0]] = [math.log(mine / other) for mine, other in values]
     return found, lost
+
+
+def _beside(lab: Laboratory, suite: str) -> dict[Target, list[float]]:
+    found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
+    for one in runs.medians(lab.db, lab.campaign, [suite]):
+        if one.case.variant in found:
+            target = Target(one.case.function, one.case.bytes)
+            found[one.case.variant][target] = dict(zip(one.runs, one.seconds, strict=True))
+    return {
+        target: [
+            math.log(found["default"][target][run] / seconds)
+            for run, seconds in library.items()
+            if run in found["default"][target]
+        ]
+        for target, library in found["library"].items()
+        if found["default"].get(target)
+    }
+
+
+def target_of(case: PlanCase) -> Target:
+    return Target(case.function, case.bytes)
 
 
 def _over(cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:

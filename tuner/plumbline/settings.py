@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks: int = 4
     reps: int = 12
     rounds: int = 4
-    budget_seconds: float = 240.0
+    budget_seconds: float = 180.0
     launch_timeout_seconds: float = 120.0
     alpha: float = 0.05
     tolerance: float = 0.05
