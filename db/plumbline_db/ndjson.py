@@ -15,11 +15,14 @@ from plumbline_db.records import (
     Begin,
     CaseRecord,
     Check,
+    ClockError,
     ConfigRecord,
     Footer,
     Header,
+    Nrep,
     Order,
     ProbeRecord,
+    Refused,
     Samples,
 )
 
@@ -102,6 +105,12 @@ class _Grammar:
                 self._once("order", 0, record.block)
                 if unknown := set(record.cases) - self.cases:
                     raise ValueError(f"order of block {record.block}: no case {min(unknown)}")
+            case Refused():
+                self._of_case("refused", record.case, 0)
+            case Nrep():
+                self._of_case("nrep", record.case, 0)
+            case ClockError():
+                self._once(f"clock_error at the {record.when}", 0, 0)
             case Footer():
                 self.ended = True
 

@@ -19,9 +19,28 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Clock(Record, frozen=True):
+    """`shared`: all processes of a node read the same counter with the same origin."""
+
     name: str
     resolution_ns: int
     cost_ns: int
+    shared: bool = True
+
+
+class Cache(Record, frozen=True):
+    """`bytes`: what is cycled through, or overwritten, before a repetition; 0 when warm."""
+
+    mode: Literal["warm", "cycle", "overwrite"] = "warm"
+    bytes: int = 0
+
+
+class Factor(Record, frozen=True):
+    """Something that run times depend on. `values` are the distinct values over the hosts of a
+    launch, sorted; where they could not be had, `missing` says why (and of which hosts)."""
+
+    name: str
+    values: list[str]
+    missing: str = ""
 
 
 class Header(Record, frozen=True, tag_field="record", tag="header"):
@@ -44,6 +63,9 @@ class Header(Record, frozen=True, tag_field="record", tag="header"):
     warmup: int
     rewarm: int
     environment: dict[str, str]
+    runtime: Literal["local", "global"] = "local"
+    cache: Cache = Cache()
+    factors: list[Factor] = []
 
 
 class KnobReading(Record, frozen=True):
@@ -69,6 +91,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     op: str
     root: int
     reps: int
+    delay_ns: int = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
@@ -87,10 +110,96 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
+    """One case in one block. `late` and `overrun` count repetitions that the start scheme found
+    invalid (not in `ns`). `counts`: what kernel and processor counted, over all ranks, warm-up and
+    start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
+    by name; what the machine cannot count is not there (the header's factors say why)."""
+
     case: int
     block: int
     warmup_ns: list[int]
     ns: list[int]
+    late: int = 0
+    overrun: int = 0
+    counts: dict[str, int] = {}
+
+
+class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
+    """How one clock domain (a node; a single rank where the timer is not shared) reads the global
+    clock: global = local + offset_ns + slope * (local - origin_ns), local its own timer."""
+
+    domain: int
+    host: str
+    rank: int
+    origin_ns: int
+    offset_ns: int
+    slope: float
+
+
+class ClockSync(Record, frozen=True, tag_field="record", tag="clock_sync"):
+    """The synchronisation of a launch that needs a global clock."""
+
+    algorithm: str
+    domains: int
+    seconds: float
+
+
+class ClockError(Record, frozen=True, tag_field="record", tag="clock_error"):
+    """The residual error of the global clock, measured after synchronisation and after the last
+    block. `errors_ns` by domain: the largest deviation from the reference that the measurement
+    cannot exclude; `since_ns`: time since synchronisation."""
+
+    when: Literal["start", "end"]
+    since_ns: int
+    errors_ns: list[int]
+
+
+class Refused(Record, frozen=True, tag_field="record", tag="refused"):
+    """The samples of a case are not results, and why (too short for the global clock)."""
+
+    case: int
+    reason: str
+
+
+class Criterion(Record, frozen=True):
+    name: str
+    threshold: float
+    value: float | None
+
+
+class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
+    """How many repetitions a case took until its stopping rule was met, or what ended it."""
+
+    case: int
+    nrep: int
+    ended_by: Literal["criteria", "maximum", "budget"]
+    criteria: list[Criterion]
+
+
+class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
+    """Round trips between two ranks. `pair`: the class of the pair."""
+
+    first: int
+    second: int
+    pair: Literal["same_core", "same_socket", "other_socket", "other_node"]
+    bytes: int
+    round_trip_ns: list[int]
+
+
+class HostLoad(Record, frozen=True):
+    """Of one host, from header to footer: load averages over a minute, and CPU seconds of the whole
+    host, of this launch, and stolen by the hypervisor. None: the kernel does not say."""
+
+    host: str
+    load_start: float | None
+    load_end: float | None
+    busy_seconds: float | None
+    own_seconds: float | None
+    stolen_seconds: float | None
+
+
+class Load(Record, frozen=True, tag_field="record", tag="load"):
+    hosts: list[HostLoad]
 
 
 class Footer(Record, frozen=True, tag_field="record", tag="footer"):
@@ -99,7 +208,23 @@ class Footer(Record, frozen=True, tag_field="record", tag="footer"):
     wall_ns: int
 
 
-ProbeRecord = Header | ConfigRecord | CaseRecord | Begin | Check | Order | Samples | Footer
+ProbeRecord = (
+    Header
+    | ConfigRecord
+    | CaseRecord
+    | Begin
+    | Check
+    | Order
+    | Samples
+    | ClockModel
+    | ClockSync
+    | ClockError
+    | Refused
+    | Nrep
+    | PingPong
+    | Load
+    | Footer
+)
 
 
 # --- what the database keeps -------------------------------------------------------------------
@@ -244,10 +369,6 @@ class Search(Record, frozen=True):
 
 UNBOUNDED_BYTES = 2**63 - 1
 """`bytes_to` of a winner that has no upper end (`inf` in exported files)."""
-
-
-UNBOUNDED_BYTES = 2**63 - 1
-"""`bytes_to` of a winner that has no upper end."""
 
 
 class Winner(Record, frozen=True):
