@@ -49,6 +49,8 @@ struct pl_pingpong {
     int reps;
 };
 
+enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
+
 struct pl_plan {
     char *text; /* the names below point into it */
     const char *run;
@@ -56,6 +58,7 @@ struct pl_plan {
     int blocks, warmup, rewarm;
     const struct pl_sync *sync;
     const struct pl_clock *clock;
+    enum pl_runtime runtime;
     enum pl_cache_mode cache;
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
     int64_t budget_ms;        /* time limit; 0: none */
