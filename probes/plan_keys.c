@@ -95,8 +95,7 @@ static bool take_cache(struct pl_parser *parser, const char *value)
 
 static bool take_nrep(struct pl_parser *parser, const char *value)
 {
-    return pl_nrep_parse(&parser->plan->nrep, value, parser->error->why,
-                         sizeof parser->error->why);
+    return pl_nrep_parse(&parser->plan->nrep, value, parser->error->why, sizeof parser->error->why);
 }
 
 static bool take_nrep_min(struct pl_parser *parser, const char *value)
@@ -118,14 +117,12 @@ static bool take_nrep_max(struct pl_parser *parser, const char *value)
 }
 
 const struct pl_key pl_set_keys[] = {
-    {"run", take_run, false},       {"seed", take_seed, false},     {"blocks", take_blocks, false},
-    {"warmup", take_warmup, false}, {"rewarm", take_rewarm, false}, {"sync", take_sync, false},
-    {"clock", take_clock, false},
-    {"budget_ms", take_budget_ms, false},
-    {"cache", take_cache, false},
-    {"nrep", take_nrep, false},
-    {"nrep_min", take_nrep_min, false},
-    {"nrep_step", take_nrep_step, false},
+    {"run", take_run, false},           {"seed", take_seed, false},
+    {"blocks", take_blocks, false},     {"warmup", take_warmup, false},
+    {"rewarm", take_rewarm, false},     {"sync", take_sync, false},
+    {"clock", take_clock, false},       {"budget_ms", take_budget_ms, false},
+    {"cache", take_cache, false},       {"nrep", take_nrep, false},
+    {"nrep_min", take_nrep_min, false}, {"nrep_step", take_nrep_step, false},
     {"nrep_max", take_nrep_max, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;

@@ -38,8 +38,8 @@ static bool holds_data(hwloc_obj_t object)
  * cgroup's) count as well, as far as hwloc knows them. */
 static bool is_private(hwloc_topology_t topology, hwloc_obj_t cache)
 {
-    hwloc_obj_t core = hwloc_get_next_obj_inside_cpuset_by_type(topology, cache->cpuset,
-                                                                HWLOC_OBJ_CORE, NULL);
+    hwloc_obj_t core =
+        hwloc_get_next_obj_inside_cpuset_by_type(topology, cache->cpuset, HWLOC_OBJ_CORE, NULL);
     if (!core) /* the cache of a part of a core, or there are no cores */
         return hwloc_bitmap_weight(cache->complete_cpuset) == 1;
     return hwloc_bitmap_isincluded(cache->complete_cpuset, core->complete_cpuset);
@@ -108,9 +108,8 @@ const char *pl_cache_open(struct pl_cache *cache, const struct pl_plan *plan,
                           const struct pl_world *world, hwloc_topology_t topology, int ppn)
 {
     struct pl_cache_sizes sizes = pl_cache_sizes(topology);
-    *cache = (struct pl_cache){.mode = plan->cache,
-                               .page = (size_t)sysconf(_SC_PAGESIZE),
-                               .line = sizes.line_bytes};
+    *cache = (struct pl_cache){
+        .mode = plan->cache, .page = (size_t)sysconf(_SC_PAGESIZE), .line = sizes.line_bytes};
     if (plan->cache == PL_CACHE_WARM)
         return NULL;
     if (pl_p2p_agree(world, sizes.private_bytes == 0))
@@ -158,8 +157,8 @@ void pl_cache_prepare(struct pl_cache *cache, struct pl_arguments *arguments)
         break;
     case PL_CACHE_CYCLE:
         bytes = larger(arguments->send_bytes, arguments->recv_bytes);
-        start = pl_cache_next(cache->end, bytes, cache->size, cache->page, cache->line,
-                              &cache->turn);
+        start =
+            pl_cache_next(cache->end, bytes, cache->size, cache->page, cache->line, &cache->turn);
         cache->end = start + (bytes > 0 ? bytes : 1);
         arguments->call.sendbuf = cache->send + start;
         arguments->call.recvbuf = cache->recv + start;

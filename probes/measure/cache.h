@@ -6,8 +6,8 @@
  *            byte of them has been touched since all the rest of its area was. What the library
  *            keeps for itself stays warm.
  * overwrite  before every repetition an auxiliary buffer is written that displaces all that the
- *            core's private caches hold (seed 002, section 4.7), what the library keeps too; a cache
- *            that cores share may still have the data.
+ *            core's private caches hold (seed 002, section 4.7), what the library keeps too; a
+ * cache that cores share may still have the data.
  *
  * Sizes come from hwloc, on every node for itself. */
 #ifndef PL_CACHE_H
@@ -36,8 +36,8 @@ struct pl_cache_sizes pl_cache_sizes(hwloc_topology_t topology);
 size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes);
 
 /* Where a message of `bytes` starts when the one before has ended at `end`: on the next page; where
- * the area of `size` bytes has no room left, at its beginning again, one line further into the page,
- * so that small messages come to all of it. `turn` counts how often that was. */
+ * the area of `size` bytes has no room left, at its beginning again, one line further into the
+ * page, so that small messages come to all of it. `turn` counts how often that was. */
 size_t pl_cache_next(size_t end, size_t bytes, size_t size, size_t page, size_t line,
                      unsigned *turn);
 
@@ -49,7 +49,7 @@ struct pl_cache {
     size_t size, page, line;
     unsigned char *auxiliary;
     unsigned char *send, *recv; /* areas */
-    size_t end; /* of the last message */
+    size_t end;                 /* of the last message */
     unsigned turn;
     void *memory[2];
 };

@@ -3,12 +3,12 @@
  *
  * The interval is between two order statistics, whatever the distribution: for independent samples
  * those of rank n/2 - 0.98 sqrt(n) and n/2 + 1 + 0.98 sqrt(n) (Le Boudec, Performance Evaluation of
- * Computer and Communication Systems, 2010, section 2.2 and appendix A). The number of samples up to
- * the median is the sum of the indicators x_t <= median; correlation makes its variance tau times as
- * large, tau the integrated autocorrelation time of the indicators, and the interval of ranks
- * sqrt(tau) times as wide (Sen, On the Bahadur representation of sample quantiles for sequences of
- * phi-mixing random variables, Journal of Multivariate Analysis 2, 1972; Heidelberger and Lewis,
- * Quantile estimation in dependent sequences, Operations Research 32, 1984).
+ * Computer and Communication Systems, 2010, section 2.2 and appendix A). The number of samples up
+ * to the median is the sum of the indicators x_t <= median; correlation makes its variance tau
+ * times as large, tau the integrated autocorrelation time of the indicators, and the interval of
+ * ranks sqrt(tau) times as wide (Sen, On the Bahadur representation of sample quantiles for
+ * sequences of phi-mixing random variables, Journal of Multivariate Analysis 2, 1972; Heidelberger
+ * and Lewis, Quantile estimation in dependent sequences, Operations Research 32, 1984).
  *
  * A short series does not know its own correlation: with less than 20 independent values in it (n /
  * tau) nothing is said. */

@@ -36,8 +36,9 @@ static bool refuse(char *why, size_t size, const char *text)
 
 static bool refuse_name(char *why, size_t size)
 {
-    size_t used = (size_t)snprintf(why, size, "write criterion:threshold with commas between; "
-                                              "there are");
+    size_t used = (size_t)snprintf(why, size,
+                                   "write criterion:threshold with commas between; "
+                                   "there are");
     for (int i = 0; i < pl_criterion_count && used < size; i++)
         used += (size_t)snprintf(why + used, size - used, " %s", pl_criteria[i]->name);
     return false;

@@ -14,7 +14,7 @@ void pl_sorted_insert(double *sorted, int count, double value);
 double pl_sorted_quantile(const double *sorted, int count, double share);
 
 struct pl_spread {
-    int count; /* of what Tukey's filter leaves */
+    int count;              /* of what Tukey's filter leaves */
     double mean, deviation; /* deviation: of the sample, n - 1; 0 for one value */
 };
 
