@@ -4,6 +4,7 @@
 #define PL_PLAN_H
 
 #include "clock/clock.h"
+#include "nrep/nrep.h"
 #include "sync/sync.h"
 #include "variant.h"
 
@@ -27,13 +28,24 @@ struct pl_case {
     int line;
     int id;
     enum pl_function function;
-    const char *variant_name; /* as the plan has it: default, library, or a catalogue name */
-    const struct pl_variant *variant; /* NULL for default and library */
+    const char *variant_name; /* as the plan has it: default, library, empty, or of the catalogue */
+    const struct pl_variant *variant; /* NULL for default, library and empty */
+    bool empty;                       /* nothing is called: what timer and start scheme leave */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
     int type, op; /* indices of measure/types.h */
     int root;
+    int reps;
+};
+
+/* In which state the caches are when a repetition starts (measure/cache.h). */
+enum pl_cache_mode { PL_CACHE_WARM, PL_CACHE_CYCLE, PL_CACHE_OVERWRITE };
+
+/* Round trips of one message size, for every class of pairs of ranks. */
+struct pl_pingpong {
+    int line;
+    int bytes;
     int reps;
 };
 
@@ -47,9 +59,13 @@ struct pl_plan {
     const struct pl_sync *sync;
     const struct pl_clock *clock;
     enum pl_runtime runtime;
-    int config_count, case_count;
+    enum pl_cache_mode cache;
+    struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
+    int64_t budget_ms;        /* time limit; 0: none */
+    int config_count, case_count, pingpong_count;
     struct pl_config *configs;
     struct pl_case *cases;
+    struct pl_pingpong *pingpongs;
 };
 
 struct pl_plan_error {

@@ -134,6 +134,10 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_integer(json, "blocks", plan->blocks);
     pl_json_integer(json, "warmup", plan->warmup);
     pl_json_integer(json, "rewarm", plan->rewarm);
+    pl_json_object(json, "cache");
+    pl_json_text(json, "mode", pl_cache_mode_name(facts->cache->mode));
+    pl_json_unsigned(json, "bytes", facts->cache->bytes);
+    pl_json_end(json);
     pl_json_object(json, "environment");
     pl_environment_json(json);
     pl_json_end(json);
@@ -218,6 +222,40 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_end(json);
     pl_json_integer(json, "late", series->late);
     pl_json_integer(json, "overrun", series->overrun);
+    end(record);
+}
+
+void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
+                    const struct pl_nrep_rule *rule, const double *values)
+{
+    struct pl_json *json = start(record, "nrep");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "nrep", nrep);
+    pl_json_text(json, "ended_by", ended_by);
+    pl_json_array(json, "criteria");
+    for (int i = 0; i < rule->count; i++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", rule->conditions[i].criterion->name);
+        pl_json_real(json, "threshold", rule->conditions[i].threshold);
+        pl_json_real(json, "value", values[i]);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
+                        const struct pl_pingpong *line, const int64_t *ns)
+{
+    struct pl_json *json = start(record, "pingpong");
+    pl_json_integer(json, "first", first);
+    pl_json_integer(json, "second", second);
+    pl_json_text(json, "pair", pair);
+    pl_json_integer(json, "bytes", line->bytes);
+    pl_json_array(json, "round_trip_ns");
+    for (int i = 0; i < line->reps; i++)
+        pl_json_integer(json, NULL, ns[i]);
+    pl_json_end(json);
     end(record);
 }
 

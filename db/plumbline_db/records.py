@@ -244,7 +244,8 @@ class Machine(Record, frozen=True):
 
 
 class Library(Record, frozen=True):
-    """One installed MPI. `id` is readable (`openmpi-4.1.4`); `fingerprint` tells builds apart."""
+    """One installed MPI. `id` is readable (`openmpi-4.1.4`); `fingerprint` tells builds apart;
+    `build` is what the library says about its making (`compiler`, `configure`, …)."""
 
     id: str
     family: str
@@ -252,6 +253,7 @@ class Library(Record, frozen=True):
     version_string: str
     prefix: str
     fingerprint: str
+    build: dict[str, str] = {}
 
 
 class Campaign(Record, frozen=True):
@@ -301,6 +303,7 @@ class Case(Record, frozen=True):
     type: str
     op: str
     root: int
+    delay_ns: int = 0
 
 
 class Medians(Record, frozen=True):

@@ -11,6 +11,7 @@ struct pl_timing {
     const struct pl_config_state *configs;
     const struct pl_world *world;
     const struct pl_buffers *buffers;
+    struct pl_cache *cache;
     const struct pl_model *global; /* from this rank's timer to the global clock */
     bool crowded;                  /* more ranks than processing units on some node */
     struct pl_record *record;

@@ -5,6 +5,7 @@
 #include "measure/blocks.h"
 #include "measure/check.h"
 #include "measure/file.h"
+#include "measure/pingpong.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -20,6 +21,8 @@ struct launch {
     struct pl_buffers buffers;
     struct pl_model global; /* from this rank's timer to the global clock */
     bool crowded;           /* more ranks than processing units on some node */
+    struct pl_cache cache;
+    struct pl_seat seat;
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -91,9 +94,18 @@ static int write_header(struct launch *launch)
         facts.clock = pl_clock_measure(launch->plan.clock);
         launch->crowded = placement.ppn > facts.processing_units;
         pl_p2p_broadcast(&launch->world, &launch->crowded, (int)sizeof launch->crowded);
-        pl_record_header(&launch->record, &launch->plan, &facts);
+        pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
+        pl_seat_read(&launch->seat, topology);
+        const char *failure =
+            pl_cache_open(&launch->cache, &launch->plan, &launch->world, topology, placement.ppn);
+        if (failure) {
+            say(launch, "caches", failure);
+        } else {
+            facts.cache = &launch->cache;
+            pl_record_header(&launch->record, &launch->plan, &facts);
+            result = PL_EXIT_FINE;
+        }
         pl_placement_free(&placement);
-        result = PL_EXIT_FINE;
     } else {
         say(launch, "placement of ranks", "out of memory");
     }
@@ -134,7 +146,8 @@ static void write_cases(struct launch *launch)
         size_t size = pl_types[c->type].size;
         struct pl_shape shape =
             pl_shape_of(c->function, c->bytes, size, launch->world.size, 0, c->root);
-        pl_record_case(&launch->record, plan, c, shape.total * (int64_t)size);
+        int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
+        pl_record_case(&launch->record, plan, c, moved);
     }
 }
 
@@ -170,12 +183,16 @@ static int measure(struct launch *launch)
                                    .configs = launch->configs,
                                    .world = &launch->world,
                                    .buffers = &launch->buffers,
+                                   .cache = &launch->cache,
                                    .global = &launch->global,
                                    .crowded = launch->crowded,
                                    .record = &launch->record,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
         const char *failure = pl_blocks_run(&timing);
+        if (!failure)
+            failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
+                                      &timing.timed_ns);
         if (failure) {
             say(launch, "measurement", failure);
         } else {
@@ -222,6 +239,7 @@ int pl_run(const char *plan_path, const char *out_path)
     for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
         pl_config_close(&launch.configs[i]);
     free(launch.configs);
+    pl_cache_close(&launch.cache);
     pl_plan_free(&launch.plan);
     pl_world_stop(&launch.world);
     return result;

@@ -98,7 +98,7 @@ static int repeat(struct pl_series *series, int warmup, int count)
     int i = 0;
 
     while (i < count) {
-        /* The state of the caches is made here, before the ranks start together. */
+        pl_cache_prepare(series->cache, &series->arguments);
         if (!start(state)) {
             series->budget_spent = true;
             break;

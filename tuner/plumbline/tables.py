@@ -15,7 +15,7 @@ from plumbline.settings import Settings
 from plumbline.verify.index import Obstacle
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db import runs
-from plumbline_db.records import Verdict
+from plumbline_db.records import Medians, Verdict
 
 LOOKS = 2
 
@@ -56,15 +56,16 @@ def judge(
     lab: Laboratory, stage: str, guidelines: Guidelines, settings: Settings, suites: Sequence[str]
 ) -> list[Verdict]:
     """The verdicts that the launches of `suites` allow."""
+    medians = runs.medians(lab.db, lab.campaign, suites)
     return verify(
-        runs.medians(lab.db, lab.campaign, suites),
+        medians,
         guidelines,
         stage=stage,
         nprocs=settings.nprocs,
         ppn=settings.nprocs,
         suites=list(suites),
         settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, looks=LOOKS),
-        obstacles=_obstacles(lab, suites),
+        obstacles=_obstacles(lab, suites, medians),
     )
 
 
@@ -109,8 +110,11 @@ def _case_of(plan_text: str, number: int) -> tuple[str, str, int]:
     raise ValueError(f"the plan has no case {number}")
 
 
-def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
-    """Why a planned case was not timed, from the checks of all launches."""
+def _obstacles(
+    lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]
+) -> list[Obstacle]:
+    """Why a planned case was not timed, from the checks of all launches; or why no launch gave a
+    result of it (where some did, those that were refused are simply not there)."""
     found: dict[tuple[str, str, int], str] = {}
     for run in runs.listing(lab.db, lab.campaign, suites):
         if run.outcome == "failed":
@@ -122,4 +126,9 @@ def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
             if check.outcome != "ok":
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
                 found[case.function, case.variant, case.bytes] = reason
+    timed = {(one.case.function, one.case.variant, one.case.bytes) for one in medians}
+    for case, refused in runs.refusals(lab.db, lab.campaign, suites):
+        key = (case.function, case.variant, case.bytes)
+        if key not in timed:
+            found[key] = refused.reason
     return [Obstacle(*key, reason) for key, reason in found.items()]
