@@ -20,7 +20,8 @@ struct window {
     int64_t epoch_ns;         /* global clock */
     int index;                /* of the window under way in its batch */
     bool fresh;               /* no batch of this case is behind us */
-    bool late, previous_late; /* the start had passed: of the window under way, of the one before */
+    bool late;                /* the start of the window under way had passed */
+    bool after_invalid;       /* the one before was not valid on this rank */
     bool first_late;          /* of the first window of the batch: the epoch came too late */
     int64_t too_short[BATCH]; /* on this rank */
 };
@@ -80,7 +81,6 @@ static bool start_window(struct pl_start *start)
         if (!pl_announce_next(&window->announce, start, &window->epoch_ns, &start->window_ns))
             return false;
     }
-    window->previous_late = window->late;
     window->late = !pl_announce_wait(start, window->epoch_ns + window->index * start->window_ns);
     return true;
 }
