@@ -94,7 +94,8 @@ static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t
     if (i == 0)
         window->first_late = window->late;
     window->too_short[i] =
-        end_ns - begin_ns > start->window_ns || (window->late && i > 0 && !window->previous_late);
+        end_ns - begin_ns > start->window_ns || (window->late && i > 0 && !window->after_invalid);
+    window->after_invalid = window->late || overrun;
     return window->late ? PL_LATE : overrun ? PL_OVERRUN : PL_VALID;
 }
 
