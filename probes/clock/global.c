@@ -2,8 +2,6 @@
 
 #include "clock/learn.h"
 
-#include <sched.h>
-
 enum { TAG_WIRE = 30, BURSTS = 12, BURST_EXCHANGES = 25 };
 
 /* The wire under MPI: some ranks of the world, on the communicator of the start schemes. */
@@ -34,9 +32,7 @@ static int64_t wire_now_ns(struct pl_wire *base)
 static void wire_wait_until(struct pl_wire *base, int64_t own_ns)
 {
     const struct pl_global *global = ((const struct wire *)base)->global;
-    while (global->clock->now_ns() < own_ns)
-        if (global->crowded)
-            sched_yield();
+    pl_clock_wait(global->clock, own_ns, global->crowded);
 }
 
 static struct wire wire_of(const struct pl_global *global, const int *ranks, int size, bool drift)
