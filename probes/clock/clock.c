@@ -22,6 +22,24 @@ const struct pl_clock *pl_clock_by_name(const char *name)
     return NULL;
 }
 
+const char *pl_clock_missing(const struct pl_clock *clock)
+{
+    return clock->missing ? clock->missing() : NULL;
+}
+
+struct pl_calibration pl_clock_calibrate(const struct pl_clock *clock)
+{
+    struct pl_calibration calibration = {0};
+    if (clock->calibrate)
+        clock->calibrate(&calibration);
+    return calibration;
+}
+
+bool pl_clock_start(const struct pl_clock *clock, const struct pl_calibration *calibration)
+{
+    return !clock->adopt || clock->adopt(calibration);
+}
+
 /* The cost is that of the fastest of some batches: a batch in which the process lost its core says
  * nothing about the timer. */
 struct pl_clock_quality pl_clock_measure(const struct pl_clock *clock)

@@ -1,5 +1,6 @@
 #include "measure/blocks.h"
 
+#include "measure/clocks.h"
 #include "measure/random.h"
 #include "measure/rounds.h"
 #include "measure/series.h"
@@ -60,8 +61,9 @@ const char *pl_blocks_run(struct pl_timing *timing)
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,
-                                         .global = timing->global,
-                                         .crowded = timing->crowded}};
+                                         .global = &timing->global->model,
+                                         .crowded = timing->global->crowded}};
+    int64_t clock_error_ns = 0;
 
     bool room = pl_series_open(&series, longest_series(plan));
     room &= pl_rounds_open(&rounds, plan, timing->world, timing->record);
@@ -69,6 +71,8 @@ const char *pl_blocks_run(struct pl_timing *timing)
         failure = short_of_memory;
     else
         memcpy(cases, timing->cases, (size_t)left * sizeof *cases);
+    if (!failure && !pl_clocks_open(timing->global, plan, timing->record, &clock_error_ns))
+        failure = short_of_memory;
     for (int block = 0; block < plan->blocks && !failure; block++) {
         pl_block_order(plan->seed, block, cases, left, order);
         pl_record_order(timing->record, block, plan, order, left);
@@ -88,6 +92,9 @@ const char *pl_blocks_run(struct pl_timing *timing)
         if (plan->nrep.count > 0 && left == 0)
             break;
     }
+    if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
+                                     clock_error_ns))
+        failure = short_of_memory;
     pl_series_close(&series);
     pl_rounds_close(&rounds);
     free(order);

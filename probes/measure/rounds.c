@@ -48,7 +48,11 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
     struct pl_tally *tally = &rounds->tallies[index];
     tally->taken += reps;
     tally->spent_ns += spent_ns;
-    if (rounds->plan->nrep.count > 0 && rounds->world->rank == 0 &&
+    tally->valid += series->count;
+    tally->late += series->late;
+    tally->overrun += series->overrun;
+    bool needed = rounds->plan->nrep.count > 0 || rounds->plan->runtime == PL_RUNTIME_GLOBAL;
+    if (needed && rounds->world->rank == 0 &&
         !keep(tally, series->ns + series->warmup, series->count))
         rounds->failed = true;
 }
