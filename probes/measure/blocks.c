@@ -19,12 +19,13 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
 static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
                       int block, int index)
 {
-    const struct pl_case *c = &timing->plan->cases[index];
+    const struct pl_plan *plan = timing->plan;
+    const struct pl_case *c = &plan->cases[index];
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
-    const struct pl_plan *plan = timing->plan;
 
     pl_series_begin(series, c);
+    series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
     /* Counters of kernel and processor are read here … */
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     /* … and here. */

@@ -54,6 +54,7 @@ static int64_t estimate(struct pl_series *series)
     int64_t (*const now_ns)(void) = series->start.clock->now_ns;
     int64_t ns[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
+        pl_cache_prepare(series->cache, &series->arguments);
         pl_p2p_barrier(series->world);
         int64_t begin = now_ns();
         series->c->run(&series->arguments.call);
