@@ -37,6 +37,8 @@ struct pl_case {
     int reps;
 };
 
+enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
+
 struct pl_plan {
     char *text; /* the names below point into it */
     const char *run;
@@ -44,6 +46,7 @@ struct pl_plan {
     int blocks, warmup, rewarm;
     const struct pl_sync *sync;
     const struct pl_clock *clock;
+    enum pl_runtime runtime;
     int config_count, case_count;
     struct pl_config *configs;
     struct pl_case *cases;
