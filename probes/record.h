@@ -8,6 +8,8 @@
 #include "json.h"
 #include "measure/config.h"
 #include "plan.h"
+#include "system/factors.h"
+#include "system/load.h"
 #include "system/placement.h"
 
 #include <stdbool.h>
@@ -25,6 +27,7 @@ struct pl_record_facts {
     int processing_units;
     const struct pl_placement *placement;
     struct pl_clock_quality clock;
+    const struct pl_factors *factors;
 };
 
 void pl_record_silent(struct pl_record *record);
@@ -48,7 +51,9 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
                      const int *order, int count);
 struct pl_series; /* what its last run found */
 void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series);
+                       const struct pl_series *series, const struct pl_counters *counters);
+void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
+                    const struct pl_host_load *loads);
 void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
 
 #endif

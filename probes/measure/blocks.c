@@ -20,14 +20,15 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, int bl
     const struct pl_plan *plan = timing->plan;
 
     pl_series_begin(series, c);
-    /* Counters of kernel and processor are read here … */
+    pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, c->reps);
-    /* … and here; a stopping rule asks for more repetitions here. */
+    /* A stopping rule asks for more repetitions here. */
+    pl_counters_stop(timing->counters, timing->world);
     if (timing->world->rank > 0 || series->failures > 0)
         return timing->world->rank > 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         timing->timed_ns += series->ns[i];
-    pl_record_samples(timing->record, c->id, block, series);
+    pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "measure/arguments.h"
 #include "measure/config.h"
+#include "measure/counters.h"
 #include "record.h"
 
 struct pl_timing {
@@ -14,6 +15,7 @@ struct pl_timing {
     const struct pl_model *global; /* from this rank's timer to the global clock */
     bool crowded;                  /* more ranks than processing units on some node */
     struct pl_record *record;
+    struct pl_counters *counters;
     const int *cases; /* indices of the cases to time */
     int case_count;
     int64_t timed_ns; /* out, rank 0: sum of all repetitions, warm-up too */
