@@ -24,7 +24,10 @@ _SETTINGS = (
     click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
     click.option("--root", type=int, help="Root of rooted functions (default 0)."),
     click.option("--guidelines", help="Ids of guidelines, with commas between (default: all)."),
-    click.option("--launches", type=int, help="Launches of a first look (default 15)."),
+    click.option("--launches", type=int, help="Launches of the first look (default 9)."),
+    click.option(
+        "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."
+    ),
     click.option("--seed", type=int, help="Seed of orders and data (default 1)."),
     click.option(
         "--new", is_flag=True, help="Start afresh, though these settings were run before."
