@@ -2,6 +2,7 @@
 
 #include "clock/clock.h"
 #include "json.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "restrictions.h"
 #include "sync/sync.h"
@@ -69,6 +70,10 @@ void pl_list(FILE *out)
     pl_json_array(&json, "clocks");
     for (int i = 0; i < pl_clock_count; i++)
         pl_json_text(&json, NULL, pl_clocks[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "plain");
+    for (int i = 0; i < pl_plain_count; i++)
+        pl_json_text(&json, NULL, pl_plains[i]->name);
     pl_json_end(&json);
     pl_json_end(&json);
     fputc('\n', out);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_plain; /* measure/plain.h */
+
 struct pl_knob {
     const char *name;
     const char *value;
@@ -35,6 +37,7 @@ struct pl_case {
     int type, op; /* indices of measure/types.h */
     int root;
     int reps;
+    int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
 };
 
 struct pl_plan {
@@ -44,6 +47,7 @@ struct pl_plan {
     int blocks, warmup, rewarm;
     const struct pl_sync *sync;
     const struct pl_clock *clock;
+    const struct pl_plain *plain; /* NULL: blocks in random order */
     int config_count, case_count;
     struct pl_config *configs;
     struct pl_case *cases;

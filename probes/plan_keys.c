@@ -1,6 +1,7 @@
 /* The keys of `set` and `case` lines. A key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/plain.h"
 #include "measure/shape.h"
 #include "measure/types.h"
 
@@ -76,10 +77,17 @@ static bool take_clock(struct pl_parser *parser, const char *value)
            pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
 }
 
+static bool take_plain(struct pl_parser *parser, const char *value)
+{
+    parser->plan->plain = pl_plain_by_name(value);
+    return parser->plan->plain ||
+           pl_refuse(parser, "no such loop; 'probe --list' names them (plain)");
+}
+
 const struct pl_key pl_set_keys[] = {
     {"run", take_run, false},       {"seed", take_seed, false},     {"blocks", take_blocks, false},
     {"warmup", take_warmup, false}, {"rewarm", take_rewarm, false}, {"sync", take_sync, false},
-    {"clock", take_clock, false},
+    {"clock", take_clock, false},   {"plain", take_plain, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 
@@ -160,6 +168,15 @@ static bool take_reps(struct pl_parser *parser, const char *value)
     return small_number(parser, value, 1, &parser->current->reps);
 }
 
+static bool take_delay(struct pl_parser *parser, const char *value)
+{
+    uint64_t ns;
+    if (!number(parser, value, 0, 1000000000, &ns))
+        return false;
+    parser->current->delay_ns = (int64_t)ns;
+    return true;
+}
+
 const struct pl_key pl_case_keys[] = {
     {"id", take_id, true},
     {"function", take_function, true},
@@ -170,6 +187,7 @@ const struct pl_key pl_case_keys[] = {
     {"op", take_op, false},
     {"root", take_root, false},
     {"reps", take_reps, false},
+    {"delay_ns", take_delay, false},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 

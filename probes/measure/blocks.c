@@ -1,5 +1,5 @@
-/* Between the two reads of the timer there is the call and nothing else. Samples leave their rank
- * once a case and block, in one message, after the last repetition. */
+/* Between the two reads of the timer there is the call, a planted delay, and nothing else. Samples
+ * leave their rank once a case and block, in one message, after the last repetition. */
 #include "measure/blocks.h"
 
 #include "measure/random.h"
@@ -22,12 +22,14 @@ static int repeat(const struct pl_timing *timing, const struct pl_case *c,
     int (*const start)(MPI_Comm) = timing->plan->sync->start;
     int (*const run)(const struct pl_call *) = c->run;
     MPI_Comm sync = timing->world->sync;
+    const int64_t wait = pl_delay_rounds(&timing->delay, c->delay_ns);
     int failures = 0;
 
     for (int i = 0; i < count; i++) {
         start(sync);
         int64_t begin = now_ns();
         int rc = run(call);
+        pl_delay_wait(wait);
         ns[i] = now_ns() - begin;
         failures += rc != MPI_SUCCESS;
     }

@@ -5,6 +5,7 @@
 #include "measure/blocks.h"
 #include "measure/check.h"
 #include "measure/file.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -152,6 +153,14 @@ static int check_cases(struct launch *launch, int *good)
     return count;
 }
 
+static bool any_delay(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].delay_ns > 0)
+            return true;
+    return false;
+}
+
 static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
@@ -169,7 +178,9 @@ static int measure(struct launch *launch)
                                    .record = &launch->record,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
-        const char *failure = pl_blocks_run(&timing);
+        if (any_delay(plan))
+            timing.delay = pl_delay_calibrate(plan->clock);
+        const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
         if (failure) {
             say(launch, "measurement", failure);
         } else {
