@@ -40,6 +40,8 @@ struct pl_case {
     int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
 };
 
+enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
+
 struct pl_plan {
     char *text; /* the names below point into it */
     const char *run;
@@ -48,6 +50,7 @@ struct pl_plan {
     const struct pl_sync *sync;
     const struct pl_clock *clock;
     const struct pl_plain *plain; /* NULL: blocks in random order */
+    enum pl_runtime runtime;
     int config_count, case_count;
     struct pl_config *configs;
     struct pl_case *cases;

@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "measure/series.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -202,20 +203,22 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
     end(record);
 }
 
-void pl_record_samples(struct pl_record *record, int case_id, int block, const int64_t *ns,
-                       int warmup, int reps)
+void pl_record_samples(struct pl_record *record, int case_id, int block,
+                       const struct pl_series *series)
 {
     struct pl_json *json = start(record, "samples");
     pl_json_integer(json, "case", case_id);
     pl_json_integer(json, "block", block);
     pl_json_array(json, "warmup_ns");
-    for (int i = 0; i < warmup; i++)
-        pl_json_integer(json, NULL, ns[i]);
+    for (int i = 0; i < series->warmup; i++)
+        pl_json_integer(json, NULL, series->ns[i]);
     pl_json_end(json);
     pl_json_array(json, "ns");
-    for (int i = warmup; i < warmup + reps; i++)
-        pl_json_integer(json, NULL, ns[i]);
+    for (int i = series->warmup; i < series->warmup + series->count; i++)
+        pl_json_integer(json, NULL, series->ns[i]);
     pl_json_end(json);
+    pl_json_integer(json, "late", series->late);
+    pl_json_integer(json, "overrun", series->overrun);
     end(record);
 }
 

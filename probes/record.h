@@ -46,9 +46,9 @@ void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
 /* `order` holds `count` indices into the plan's cases; the record gives their ids. */
 void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
                      const int *order, int count);
-/* `ns` holds the warm-up times first. */
-void pl_record_samples(struct pl_record *record, int case_id, int block, const int64_t *ns,
-                       int warmup, int reps);
+struct pl_series; /* what its last run found */
+void pl_record_samples(struct pl_record *record, int case_id, int block,
+                       const struct pl_series *series);
 void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
 
 #endif

@@ -12,6 +12,8 @@ struct pl_timing {
     const struct pl_config_state *configs;
     const struct pl_world *world;
     const struct pl_buffers *buffers;
+    const struct pl_model *global; /* from this rank's timer to the global clock */
+    bool crowded;                  /* more ranks than processing units on some node */
     struct pl_record *record;
     const int *cases; /* indices of the cases to time */
     int case_count;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_MAXIMUM };
+enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_MAXIMUM, TAG_BARRIER };
 
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
 {
@@ -71,4 +71,12 @@ int64_t pl_p2p_agree(const struct pl_world *world, int64_t value)
     pl_p2p_maximum(world, &value, 1);
     pl_p2p_broadcast(world, &value, (int)sizeof value);
     return value;
+}
+
+void pl_p2p_barrier(const struct pl_world *world)
+{
+    for (int distance = 1; distance < world->size; distance <<= 1)
+        PMPI_Sendrecv(NULL, 0, MPI_BYTE, (world->rank + distance) % world->size, TAG_BARRIER, NULL,
+                      0, MPI_BYTE, (world->rank - distance + world->size) % world->size,
+                      TAG_BARRIER, world->sync, MPI_STATUS_IGNORE);
 }

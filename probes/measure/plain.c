@@ -5,6 +5,8 @@
  * untimed, and what is reported is each rank's mean (PS3, PS6). */
 #include "measure/plain.h"
 
+#include "measure/series.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +105,8 @@ const char *pl_plain_run(struct pl_timing *timing)
             failure = "an MPI call returned an error in the timed region of a case that had "
                       "passed its check";
         else if (timing->world->rank == 0)
-            pl_record_samples(timing->record, c->id, 0, means, 0, ranks);
+            pl_record_samples(timing->record, c->id, 0,
+                              &(struct pl_series){.ns = means, .count = ranks});
         if (pl_p2p_agree(timing->world, timing->record->error))
             failure = "the record could not be written";
     }

@@ -19,6 +19,8 @@ struct launch {
     struct pl_record record;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
+    struct pl_model global; /* from this rank's timer to the global clock */
+    bool crowded;           /* more ranks than processing units on some node */
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -88,6 +90,8 @@ static int write_header(struct launch *launch)
     if (pl_placement_gather(&placement, &launch->world, topology)) {
         facts.processing_units = pl_processing_units(topology);
         facts.clock = pl_clock_measure(launch->plan.clock);
+        launch->crowded = placement.ppn > facts.processing_units;
+        pl_p2p_broadcast(&launch->world, &launch->crowded, (int)sizeof launch->crowded);
         pl_record_header(&launch->record, &launch->plan, &facts);
         pl_placement_free(&placement);
         result = PL_EXIT_FINE;
@@ -175,6 +179,8 @@ static int measure(struct launch *launch)
                                    .configs = launch->configs,
                                    .world = &launch->world,
                                    .buffers = &launch->buffers,
+                                   .global = &launch->global,
+                                   .crowded = launch->crowded,
                                    .record = &launch->record,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);

@@ -32,6 +32,8 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
 void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
 /* The largest of all ranks' values, on all ranks. */
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
+/* Dissemination barrier on the communicator of the start schemes: ⌈log2 p⌉ rounds. */
+void pl_p2p_barrier(const struct pl_world *world);
 
 #define PL_P2P_CHUNK 1024
 
