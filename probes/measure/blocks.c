@@ -59,6 +59,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
                                .world = timing->world,
                                .buffers = timing->buffers,
                                .cache = timing->cache,
+                               .delay = timing->delay,
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,

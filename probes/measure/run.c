@@ -6,6 +6,7 @@
 #include "measure/check.h"
 #include "measure/file.h"
 #include "measure/pingpong.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -225,6 +226,14 @@ static bool write_load(struct launch *launch)
     return good;
 }
 
+static bool any_delay(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].delay_ns > 0)
+            return true;
+    return false;
+}
+
 static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
@@ -245,7 +254,9 @@ static int measure(struct launch *launch)
                                    .counters = &launch->counters,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
-        const char *failure = pl_blocks_run(&timing);
+        if (any_delay(plan))
+            timing.delay = pl_delay_calibrate(plan->clock);
+        const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
                                       &timing.timed_ns);
