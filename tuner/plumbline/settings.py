@@ -26,7 +26,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     nprocs: ranks (0: all cores; four, oversubscribed, where there are fewer than four).
     sizes: communication volumes in bytes. type, op, root: what is sent.
-    guidelines: ids to verify (empty: all). seed: of orders and data.
+    guidelines: ids to verify (empty: all). functions: measured and verified for monotony and
+    split-robustness beside the left sides of the guidelines. seed: of orders and data.
     launches: launches of the first look at a table, and as many again for what is undecided.
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
@@ -42,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     op: str = "MPI_BOR"
     root: int = 0
     guidelines: list[str] = []
+    functions: list[str] = []
     seed: int = 1
     launches: int = 15
     blocks: int = 4
@@ -94,7 +96,12 @@ def _checked(where: str, settings: Settings) -> Settings:
     for problem, broken in problems.items():
         if broken:
             raise UsageError(f"{where}: {problem}")
-    return msgspec.structs.replace(settings, nprocs=nprocs, sizes=sorted(set(settings.sizes)))
+    return msgspec.structs.replace(
+        settings,
+        nprocs=nprocs,
+        sizes=sorted(set(settings.sizes)),
+        functions=sorted(set(settings.functions)),
+    )
 
 
 def default_nprocs() -> int:

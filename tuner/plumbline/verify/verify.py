@@ -158,13 +158,11 @@ def _judge(test: _Test, p_adjusted: float | None, cell: Cell, settings: VerifySe
 
 
 def _shown(judged: list[_Judged]) -> _Judged:
-    """What the cell shows: the first violated candidate; else, of the undecided ones, or when there
-    are none of all, the most suspicious one."""
-    for each in judged:
-        if each.verdict == "violated":
-            return each
+    """What the cell shows: of the violated candidates, else of the undecided ones, else of all, the
+    one with the largest ratio; at equal ratios the first."""
+    violated = [each for each in judged if each.verdict == "violated"]
     undecided = [each for each in judged if each.verdict == "undecided"]
-    return max(undecided or judged, key=_Judged.suspicion)
+    return max(violated or undecided or judged, key=_Judged.suspicion)
 
 
 def _verdict(
