@@ -1,5 +1,6 @@
 #include "list.h"
 
+#include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
 #include "json.h"
 #include "measure/types.h"
@@ -68,7 +69,12 @@ void pl_list(FILE *out)
     pl_json_end(&json);
     pl_json_array(&json, "clocks");
     for (int i = 0; i < pl_clock_count; i++)
-        pl_json_text(&json, NULL, pl_clocks[i]->name);
+        if (!pl_clock_missing(pl_clocks[i]))
+            pl_json_text(&json, NULL, pl_clocks[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "clock_syncs");
+    for (int i = 0; i < pl_clock_sync_count; i++)
+        pl_json_text(&json, NULL, pl_clock_syncs[i]->name);
     pl_json_end(&json);
     pl_json_end(&json);
     fputc('\n', out);

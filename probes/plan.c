@@ -247,6 +247,9 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
                              .rewarm = 1,
                              .sync = pl_syncs[0],
                              .clock = pl_clocks[0],
+                             .clock_sync = pl_clock_syncs[0],
+                             .clock_fit_ms = 500,
+                             .clock_multiple = 10,
                              .nrep = {.least = 20, .step = 10, .most = 1000}};
     *error = (struct pl_plan_error){.line = 1};
     struct pl_config *world = append(&plan->configs, &plan->config_count, sizeof *plan->configs);

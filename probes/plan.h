@@ -3,6 +3,7 @@
 #ifndef PL_PLAN_H
 #define PL_PLAN_H
 
+#include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
 #include "nrep/nrep.h"
 #include "sync/sync.h"
@@ -49,6 +50,8 @@ struct pl_pingpong {
     int reps;
 };
 
+#define PL_BUDGET_MS 2000 /* of starts that repeat, where the plan sets no budget_ms */
+
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 
 struct pl_plan {
@@ -58,7 +61,11 @@ struct pl_plan {
     int blocks, warmup, rewarm;
     const struct pl_sync *sync;
     const struct pl_clock *clock;
+    const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */
+    int clock_fit_ms;                       /* over how long a drift is learnt */
+    int clock_multiple; /* of the clock's residual error: shorter global run times are refused */
     enum pl_runtime runtime;
+    int64_t window_ns; /* 0: by measurement */
     enum pl_cache_mode cache;
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
     int64_t budget_ms;        /* time limit; 0: none */

@@ -37,6 +37,16 @@ static bool small_number(struct pl_parser *parser, const char *text, int least, 
     return true;
 }
 
+static bool limited_number(struct pl_parser *parser, const char *text, int least, int most,
+                           int *value)
+{
+    uint64_t result;
+    if (!number(parser, text, (uint64_t)least, (uint64_t)most, &result))
+        return false;
+    *value = (int)result;
+    return true;
+}
+
 static bool take_run(struct pl_parser *parser, const char *value)
 {
     parser->plan->run = value;
@@ -74,8 +84,46 @@ static bool take_sync(struct pl_parser *parser, const char *value)
 static bool take_clock(struct pl_parser *parser, const char *value)
 {
     parser->plan->clock = pl_clock_by_name(value);
-    return parser->plan->clock ||
-           pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
+    if (!parser->plan->clock)
+        return pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
+    const char *missing = pl_clock_missing(parser->plan->clock);
+    return !missing || pl_refuse(parser, "%s", missing);
+}
+
+static bool take_clock_sync(struct pl_parser *parser, const char *value)
+{
+    parser->plan->clock_sync = pl_clock_sync_by_name(value);
+    return parser->plan->clock_sync ||
+           pl_refuse(parser, "no such clock synchronisation; 'probe --list' names them "
+                             "(clock_syncs)");
+}
+
+static bool take_clock_fit_ms(struct pl_parser *parser, const char *value)
+{
+    return limited_number(parser, value, 1, 60000, &parser->plan->clock_fit_ms);
+}
+
+static bool take_clock_multiple(struct pl_parser *parser, const char *value)
+{
+    return limited_number(parser, value, 1, 1000000, &parser->plan->clock_multiple);
+}
+
+static bool take_runtime(struct pl_parser *parser, const char *value)
+{
+    bool global = strcmp(value, "global") == 0;
+    parser->plan->runtime = global ? PL_RUNTIME_GLOBAL : PL_RUNTIME_LOCAL;
+    return global || strcmp(value, "local") == 0 ||
+           pl_refuse(parser, "no such run time; write local (the largest of the ranks' own times) "
+                             "or global (first start to last end on the global clock)");
+}
+
+static bool take_window_us(struct pl_parser *parser, const char *value)
+{
+    int window_us = 0;
+    if (!limited_number(parser, value, 0, 60000000, &window_us))
+        return false;
+    parser->plan->window_ns = window_us * INT64_C(1000);
+    return true;
 }
 
 static bool take_budget_ms(struct pl_parser *parser, const char *value)
@@ -117,13 +165,24 @@ static bool take_nrep_max(struct pl_parser *parser, const char *value)
 }
 
 const struct pl_key pl_set_keys[] = {
-    {"run", take_run, false},           {"seed", take_seed, false},
-    {"blocks", take_blocks, false},     {"warmup", take_warmup, false},
-    {"rewarm", take_rewarm, false},     {"sync", take_sync, false},
-    {"clock", take_clock, false},       {"budget_ms", take_budget_ms, false},
-    {"cache", take_cache, false},       {"nrep", take_nrep, false},
-    {"nrep_min", take_nrep_min, false}, {"nrep_step", take_nrep_step, false},
+    {"run", take_run, false},
+    {"seed", take_seed, false},
+    {"blocks", take_blocks, false},
+    {"warmup", take_warmup, false},
+    {"rewarm", take_rewarm, false},
+    {"sync", take_sync, false},
+    {"clock", take_clock, false},
+    {"budget_ms", take_budget_ms, false},
+    {"cache", take_cache, false},
+    {"nrep", take_nrep, false},
+    {"nrep_min", take_nrep_min, false},
+    {"nrep_step", take_nrep_step, false},
     {"nrep_max", take_nrep_max, false},
+    {"clock_sync", take_clock_sync, false},
+    {"clock_fit_ms", take_clock_fit_ms, false},
+    {"clock_multiple", take_clock_multiple, false},
+    {"runtime", take_runtime, false},
+    {"window_us", take_window_us, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 

@@ -57,6 +57,14 @@ void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char 
 /* The round trips of a line of the plan between two ranks, line->reps of them. */
 void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
                         const struct pl_pingpong *line, const int64_t *ns);
+void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,
+                          int64_t took_ns);
+void pl_record_clock_model(struct pl_record *record, int domain, const char *host, int rank,
+                           const struct pl_model *model);
+struct pl_global_error; /* by domain */
+void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
+                           const struct pl_global_error *errors, int domains);
+void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
 void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
 
 #endif

@@ -111,7 +111,8 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` and `overrun` count repetitions that the start scheme found
-    invalid (not in `ns`). `counts`: what kernel and processor counted, over all ranks, warm-up and
+    invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`: what kernel and processor counted, over all ranks, warm-up and
     start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
     by name; what the machine cannot count is not there (the header's factors say why)."""
 
@@ -122,6 +123,8 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     late: int = 0
     overrun: int = 0
     counts: dict[str, int] = {}
+    window_ns: int = 0
+    budget_spent: bool = False
 
 
 class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
@@ -146,12 +149,14 @@ class ClockSync(Record, frozen=True, tag_field="record", tag="clock_sync"):
 
 class ClockError(Record, frozen=True, tag_field="record", tag="clock_error"):
     """The residual error of the global clock, measured after synchronisation and after the last
-    block. `errors_ns` by domain: the largest deviation from the reference that the measurement
-    cannot exclude; `since_ns`: time since synchronisation."""
+    block, by fresh ping-pongs of each domain with the reference. By domain: `errors_ns`, the
+    largest deviation seen if messages take equally long both ways; `bounds_ns`, the largest that
+    unequal ways could hide, whatever they were. `since_ns`: time since synchronisation."""
 
     when: Literal["start", "end"]
     since_ns: int
     errors_ns: list[int]
+    bounds_ns: list[int] = []
 
 
 class Refused(Record, frozen=True, tag_field="record", tag="refused"):

@@ -1,5 +1,6 @@
 #include "measure/blocks.h"
 
+#include "measure/clocks.h"
 #include "measure/random.h"
 #include "measure/rounds.h"
 #include "measure/series.h"
@@ -18,12 +19,13 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
 static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
                       int block, int index)
 {
-    const struct pl_case *c = &timing->plan->cases[index];
+    const struct pl_plan *plan = timing->plan;
+    const struct pl_case *c = &plan->cases[index];
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
-    const struct pl_plan *plan = timing->plan;
 
     pl_series_begin(series, c);
+    series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
     /* Counters of kernel and processor are read here … */
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     /* … and here. */
@@ -60,8 +62,9 @@ const char *pl_blocks_run(struct pl_timing *timing)
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,
-                                         .global = timing->global,
-                                         .crowded = timing->crowded}};
+                                         .global = &timing->global->model,
+                                         .crowded = timing->global->crowded}};
+    int64_t clock_error_ns = 0;
 
     bool room = pl_series_open(&series, longest_series(plan));
     room &= pl_rounds_open(&rounds, plan, timing->world, timing->record);
@@ -69,6 +72,8 @@ const char *pl_blocks_run(struct pl_timing *timing)
         failure = short_of_memory;
     else
         memcpy(cases, timing->cases, (size_t)left * sizeof *cases);
+    if (!failure && !pl_clocks_open(timing->global, plan, timing->record, &clock_error_ns))
+        failure = short_of_memory;
     for (int block = 0; block < plan->blocks && !failure; block++) {
         pl_block_order(plan->seed, block, cases, left, order);
         pl_record_order(timing->record, block, plan, order, left);
@@ -88,6 +93,9 @@ const char *pl_blocks_run(struct pl_timing *timing)
         if (plan->nrep.count > 0 && left == 0)
             break;
     }
+    if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
+                                     clock_error_ns))
+        failure = short_of_memory;
     pl_series_close(&series);
     pl_rounds_close(&rounds);
     free(order);

@@ -2,6 +2,7 @@
 #ifndef PL_BLOCKS_H
 #define PL_BLOCKS_H
 
+#include "clock/global.h"
 #include "measure/arguments.h"
 #include "measure/config.h"
 #include "record.h"
@@ -12,8 +13,7 @@ struct pl_timing {
     const struct pl_world *world;
     const struct pl_buffers *buffers;
     struct pl_cache *cache;
-    const struct pl_model *global; /* from this rank's timer to the global clock */
-    bool crowded;                  /* more ranks than processing units on some node */
+    struct pl_global *global; /* out: this rank's model of the global clock */
     struct pl_record *record;
     const int *cases; /* indices of the cases to time */
     int case_count;

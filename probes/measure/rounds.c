@@ -27,6 +27,11 @@ int pl_rounds_next(const struct pl_rounds *rounds, int index)
                            : rounds->plan->cases[index].reps;
 }
 
+int64_t pl_rounds_spent(const struct pl_rounds *rounds, int index)
+{
+    return rounds->plan->nrep.count > 0 ? rounds->tallies[index].spent_ns : 0;
+}
+
 static bool keep(struct pl_tally *tally, const int64_t *ns, int count)
 {
     if (tally->count + count > tally->room) {
@@ -48,7 +53,11 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
     struct pl_tally *tally = &rounds->tallies[index];
     tally->taken += reps;
     tally->spent_ns += spent_ns;
-    if (rounds->plan->nrep.count > 0 && rounds->world->rank == 0 &&
+    tally->valid += series->count;
+    tally->late += series->late;
+    tally->overrun += series->overrun;
+    bool needed = rounds->plan->nrep.count > 0 || rounds->plan->runtime == PL_RUNTIME_GLOBAL;
+    if (needed && rounds->world->rank == 0 &&
         !keep(tally, series->ns + series->warmup, series->count))
         rounds->failed = true;
 }

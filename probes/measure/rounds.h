@@ -9,10 +9,11 @@
 #include "record.h"
 
 struct pl_tally {
-    int taken;        /* repetitions asked for, on all ranks */
-    int count, room;  /* valid samples so far, on rank 0 */
-    int64_t *ns;      /* of them, in the order in which they were taken */
-    int64_t spent_ns; /* time that this case has taken, start scheme and exchange too */
+    int taken;                /* repetitions asked for, on all ranks */
+    int valid, late, overrun; /* samples, and repetitions that the start scheme refused; rank 0 */
+    int count, room;          /* samples kept so far, on rank 0 */
+    int64_t *ns;              /* of them, in the order in which they were taken */
+    int64_t spent_ns;         /* time that this case has taken, start scheme and exchange too */
 };
 
 struct pl_rounds {
@@ -32,6 +33,10 @@ void pl_rounds_close(struct pl_rounds *rounds);
 
 /* Repetitions of the case in its next block; equal on all ranks. */
 int pl_rounds_next(const struct pl_rounds *rounds, int index);
+
+/* What the blocks of the case have used up of its budget, on rank 0: without a rule every block has
+ * a budget of its own. */
+int64_t pl_rounds_spent(const struct pl_rounds *rounds, int index);
 
 /* After the block of a case: what it took. */
 void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct pl_series *series,

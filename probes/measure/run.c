@@ -19,8 +19,8 @@ struct launch {
     struct pl_record record;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
-    struct pl_model global; /* from this rank's timer to the global clock */
-    bool crowded;           /* more ranks than processing units on some node */
+    struct pl_nodes nodes;
+    struct pl_global global;
     struct pl_cache cache;
     struct pl_seat seat;
 };
@@ -59,9 +59,36 @@ static int open_plan(struct launch *launch, const char *path)
     }
     pl_p2p_broadcast(world, text, (int)size);
     bool good = pl_plan_parse(&launch->plan, text, size, world->size, &error);
-    if (!good && world->rank == 0)
+    /* What a processor lacks may be refused on some nodes only. */
+    int64_t refused = pl_p2p_agree(world, good ? 0 : world->size - world->rank);
+    if (refused == 0)
+        return PL_EXIT_FINE;
+    pl_p2p_fetch(world, world->size - (int)refused, &error, (int)sizeof error);
+    if (world->rank == 0)
         pl_plan_complain(path, &error);
-    return pl_p2p_agree(world, !good) ? PL_EXIT_USAGE : PL_EXIT_FINE;
+    return PL_EXIT_USAGE;
+}
+
+/* Before anything is timed. */
+static int start_timers(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    launch->global = (struct pl_global){.world = &launch->world,
+                                        .nodes = &launch->nodes,
+                                        .clock = plan->clock,
+                                        .algorithm = plan->clock_sync,
+                                        .fit_ns = plan->clock_fit_ms * INT64_C(1000000),
+                                        .model = PL_MODEL_IDENTITY};
+    if (!pl_nodes_find(&launch->nodes, &launch->world)) {
+        say(launch, "nodes", "out of memory");
+        return PL_EXIT_FAILED;
+    }
+    if (!pl_global_start_timers(&launch->global)) {
+        say(launch, plan->clock->name,
+            "this timer does not start on some node; use clock=monotonic_raw");
+        return PL_EXIT_FAILED;
+    }
+    return PL_EXIT_FINE;
 }
 
 static int open_record(struct launch *launch, const char *path)
@@ -92,8 +119,9 @@ static int write_header(struct launch *launch)
     if (pl_placement_gather(&placement, &launch->world, topology)) {
         facts.processing_units = pl_processing_units(topology);
         facts.clock = pl_clock_measure(launch->plan.clock);
-        launch->crowded = placement.ppn > facts.processing_units;
-        pl_p2p_broadcast(&launch->world, &launch->crowded, (int)sizeof launch->crowded);
+        launch->global.crowded = placement.ppn > facts.processing_units;
+        pl_p2p_broadcast(&launch->world, &launch->global.crowded,
+                         (int)sizeof launch->global.crowded);
         pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
         pl_seat_read(&launch->seat, topology);
         const char *failure =
@@ -185,7 +213,6 @@ static int measure(struct launch *launch)
                                    .buffers = &launch->buffers,
                                    .cache = &launch->cache,
                                    .global = &launch->global,
-                                   .crowded = launch->crowded,
                                    .record = &launch->record,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
@@ -224,6 +251,8 @@ int pl_run(const char *plan_path, const char *out_path)
     pl_world_start(&launch.world);
     int result = open_plan(&launch, plan_path);
     if (result == PL_EXIT_FINE)
+        result = start_timers(&launch);
+    if (result == PL_EXIT_FINE)
         result = open_record(&launch, out_path);
     bool recording = result == PL_EXIT_FINE;
     if (result == PL_EXIT_FINE)
@@ -240,6 +269,7 @@ int pl_run(const char *plan_path, const char *out_path)
         pl_config_close(&launch.configs[i]);
     free(launch.configs);
     pl_cache_close(&launch.cache);
+    pl_nodes_free(&launch.nodes);
     pl_plan_free(&launch.plan);
     pl_world_stop(&launch.world);
     return result;

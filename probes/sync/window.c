@@ -4,24 +4,26 @@
  * rank found its start passed, and overruns where a rank ended after the next start; both are
  * counted and dropped, on every rank alike.
  *
- * Windows come in batches, each with an epoch of its own. After a batch the ranks agree how many of
- * it were invalid; when they are more than a tenth the window is doubled: a window that is too
- * short makes all that follow late. */
+ * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
+ * more than its batch. After a batch the ranks agree how many windows were too short; when they are
+ * more than a quarter of it, the window is doubled. What is late only because of the one before
+ * says nothing about the window. */
 #include "measure/world.h"
 #include "sync/announce.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 8, LEAST_NS = 10000 };
 
 struct window {
     struct pl_announce announce;
-    int64_t epoch_ns;       /* global clock */
-    int index;              /* of the window under way in its batch */
-    bool fresh;             /* no batch of this case is behind us */
-    bool late;              /* the start of the window under way had passed */
-    int64_t invalid[BATCH]; /* of this rank: enum pl_validity */
+    int64_t epoch_ns;         /* global clock */
+    int index;                /* of the window under way in its batch */
+    bool fresh;               /* no batch of this case is behind us */
+    bool late;                /* the start of the window under way had passed */
+    bool after_invalid;       /* the one before was not valid on this rank */
+    bool first_late;          /* of the first window of the batch: the epoch came too late */
+    int64_t too_short[BATCH]; /* on this rank */
 };
 
 static bool open_window(struct pl_start *start)
@@ -49,19 +51,23 @@ static void begin(struct pl_start *start, int64_t estimate_ns)
     window->fresh = true;
 }
 
-/* Rank 0 widens the window after a bad batch. */
+/* Rank 0 widens the window, or announces further ahead, after a bad batch. */
 static void settle(struct pl_start *start)
 {
     struct window *window = start->own;
-    int invalid = 0;
-    pl_p2p_maximum(start->world, window->invalid, BATCH);
+    int64_t words[BATCH + 1];
+    int too_short = 0;
     for (int i = 0; i < BATCH; i++)
-        invalid += window->invalid[i] != PL_VALID;
-    if (start->world->rank == 0) {
-        pl_announce_learn(&window->announce, window->invalid[0] == PL_LATE);
-        if (10 * invalid > BATCH)
-            start->window_ns *= 2;
-    }
+        words[i] = window->too_short[i];
+    words[BATCH] = window->first_late;
+    pl_p2p_maximum(start->world, words, BATCH + 1);
+    for (int i = 0; i < BATCH; i++)
+        too_short += words[i] != 0;
+    if (start->world->rank > 0)
+        return;
+    pl_announce_learn(&window->announce, words[BATCH] != 0);
+    if (4 * too_short > BATCH)
+        start->window_ns *= 2;
 }
 
 static bool start_window(struct pl_start *start)
@@ -82,13 +88,15 @@ static bool start_window(struct pl_start *start)
 static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t end_ns)
 {
     struct window *window = start->own;
-    (void)begin_ns;
-    int64_t next = window->epoch_ns + (window->index + 1) * start->window_ns;
-    enum pl_validity validity = window->late                                   ? PL_LATE
-                                : pl_model_apply(start->global, end_ns) > next ? PL_OVERRUN
-                                                                               : PL_VALID;
-    window->invalid[window->index++] = validity;
-    return validity;
+    int i = window->index++;
+    int64_t next = window->epoch_ns + window->index * start->window_ns;
+    bool overrun = pl_model_apply(start->global, end_ns) > next;
+    if (i == 0)
+        window->first_late = window->late;
+    window->too_short[i] =
+        end_ns - begin_ns > start->window_ns || (window->late && i > 0 && !window->after_invalid);
+    window->after_invalid = window->late || overrun;
+    return window->late ? PL_LATE : overrun ? PL_OVERRUN : PL_VALID;
 }
 
 const struct pl_sync pl_sync_window = {
