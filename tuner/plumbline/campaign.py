@@ -312,7 +312,15 @@ def now() -> str:
 
 
 def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
-    """The guidelines that the settings name; all when they name none."""
+    """The guidelines that the settings name; all when they name none. Monotony and
+    split-robustness belong to every function that is measured, with a pattern or without."""
+    names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
+    strangers = [name for name in settings.functions if name not in names]
+    if strangers:
+        raise UsageError(
+            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
+            f"{', '.join(names)}"
+        )
     if not settings.guidelines:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
@@ -322,8 +330,9 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
     patterns = [one for one in bench.guidelines.patterns if one.id in settings.guidelines]
-    if not patterns:
+    if not patterns and not settings.functions:
         raise UsageError(
-            "guidelines: name at least one pattern guideline; its left side is measured"
+            "guidelines: name at least one pattern guideline, whose left side is measured, or name "
+            "functions to measure"
         )
     return msgspec.structs.replace(bench.guidelines, patterns=patterns)
