@@ -19,21 +19,22 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
 static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
                       int block, int index)
 {
-    const struct pl_case *c = &timing->plan->cases[index];
+    const struct pl_plan *plan = timing->plan;
+    const struct pl_case *c = &plan->cases[index];
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
-    const struct pl_plan *plan = timing->plan;
 
     pl_series_begin(series, c);
-    /* Counters of kernel and processor are read here … */
+    series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
+    pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
-    /* … and here. */
+    pl_counters_stop(timing->counters, timing->world);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (timing->world->rank > 0 || series->failures > 0)
         return timing->world->rank > 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         timing->timed_ns += series->ns[i];
-    pl_record_samples(timing->record, c->id, block, series);
+    pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
 
@@ -58,6 +59,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
                                .world = timing->world,
                                .buffers = timing->buffers,
                                .cache = timing->cache,
+                               .delay = timing->delay,
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,

@@ -27,6 +27,11 @@ int pl_rounds_next(const struct pl_rounds *rounds, int index)
                            : rounds->plan->cases[index].reps;
 }
 
+int64_t pl_rounds_spent(const struct pl_rounds *rounds, int index)
+{
+    return rounds->plan->nrep.count > 0 ? rounds->tallies[index].spent_ns : 0;
+}
+
 static bool keep(struct pl_tally *tally, const int64_t *ns, int count)
 {
     if (tally->count + count > tally->room) {

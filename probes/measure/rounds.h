@@ -34,6 +34,10 @@ void pl_rounds_close(struct pl_rounds *rounds);
 /* Repetitions of the case in its next block; equal on all ranks. */
 int pl_rounds_next(const struct pl_rounds *rounds, int index);
 
+/* What the blocks of the case have used up of its budget, on rank 0: without a rule every block has
+ * a budget of its own. */
+int64_t pl_rounds_spent(const struct pl_rounds *rounds, int index);
+
 /* After the block of a case: what it took. */
 void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct pl_series *series,
                    int64_t spent_ns);

@@ -30,6 +30,8 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
 /* Maximum over ranks of each of `count` values, left in rank 0's `values`: binomial tree, one
  * message a rank for every PL_P2P_CHUNK values. Other ranks' values are overwritten. */
 void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
+/* The same for sums. */
+void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count);
 /* The largest of all ranks' values, on all ranks. */
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
 /* Dissemination barrier on the communicator of the start schemes: ⌈log2 p⌉ rounds. */

@@ -18,13 +18,13 @@ double pl_correlation_time(const double *values, int count)
         return 1; /* constant: one value says it all */
     for (; lag + 1 < count; lag += 2) {
         double pair = covariance(values, count, lag) + covariance(values, count, lag + 1);
-        if (pair <= 0)
+        if (pair <= 1e-12 * variance) /* 0 but for rounding */
             break;
         if (lag >= PL_CORRELATION_LAGS)
             return NAN;
         sum += pair / variance;
     }
     double tau = fmax(1, 2 * sum - 1);
-    int lags = lag > 0 ? lag - 1 : 0;
-    return tau * (1 + (2.0 * lags + 1) / count);
+    double lags = fmin(fmax(lag - 1, 0), 5 * tau); /* what lies further off adds next to nothing */
+    return tau * (1 + (2 * lags + 1) / count);
 }

@@ -17,6 +17,7 @@ from plumbline_db.records import (
     ConfigRecord,
     Footer,
     Header,
+    Load,
     Order,
     ProbeRecord,
     Samples,
@@ -65,6 +66,10 @@ class Launch:
     @property
     def samples(self) -> list[Samples]:
         return self._of(Samples)
+
+    @property
+    def load(self) -> Load:
+        return self._of(Load)[0]
 
     @property
     def footer(self) -> Footer:

@@ -41,17 +41,21 @@ class Data(msgspec.Struct, frozen=True):
 
 class PlanCase(msgspec.Struct, frozen=True):
     """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
-    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force."""
+    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
+    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan."""
 
     function: str
     bytes: int
     variant: str = "default"
     knobs: tuple[tuple[str, str], ...] = ()
     plain_duplicate: bool = False
+    delay_ns: int = 0
+    reps: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All cases of one launch, in the order of their ids."""
+    """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
+    takes the place of the blocks (`set plain=`), with the timer that such programs read."""
 
     name: str
     seed: int
@@ -62,6 +66,7 @@ class Plan(msgspec.Struct, frozen=True):
     warmup: int = 16
     rewarm: int = 3
     sync: str = "barrier"
+    plain: str = ""
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -78,7 +83,8 @@ class Plan(msgspec.Struct, frozen=True):
         lines = [
             "plumbline-plan 1",
             f"set run={_value(self.name)} seed={self.seed} blocks={self.blocks} "
-            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}",
+            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
+            + (f" clock=wtime plain={_value(self.plain)}" if self.plain else ""),
         ]
         for knobs, name in configs.items():
             if name == "plain":
@@ -91,7 +97,9 @@ class Plan(msgspec.Struct, frozen=True):
             lines.append(
                 f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
-                f"op={_value(self.data.op)} root={self.data.root} reps={self.reps}"
+                f"op={_value(self.data.op)} root={self.data.root} "
+                f"reps={case.reps or self.reps}"
+                + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
             )
         return "\n".join(lines) + "\n"
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "measure": "Measure one function side by side in several variants.",
     "results": "Violation tables, winners and costs of a campaign.",
     "export": "Write the winners as files that users source.",
+    "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "serve": "Answer /metrics and a start page from the database.",
     "db": "Check, back up or migrate the database.",

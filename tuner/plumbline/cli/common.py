@@ -85,10 +85,10 @@ def show(*renderables: RenderableType) -> None:
 
 
 class Bar:
-    """A progress bar over a budget of seconds spent in launches; on stderr. Where stderr is no
-    terminal, one line a step."""
+    """A progress bar over a budget of seconds spent in launches, or over a number of `launches`; on
+    stderr. Where stderr is no terminal, one line a step."""
 
-    def __init__(self, budget_seconds: float) -> None:
+    def __init__(self, budget_seconds: float = 0.0, *, in_all: int = 0) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._live = sys.stderr.isatty()
@@ -102,9 +102,10 @@ class Bar:
             disable=not self._live,
         )
         self._task = self._progress.add_task(
-            "starting", total=budget_seconds, launches=0, last="none yet"
+            "starting", total=in_all or budget_seconds, launches=0, last="none yet"
         )
         self._launches = 0
+        self._counts = in_all > 0
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -116,7 +117,8 @@ class Bar:
     def launched(self, suite: str, run: Run) -> None:
         self._launches += 1
         state = suite if run.outcome == "finished" else f"{suite} failed: {run.reason}"
-        self._progress.update(self._task, advance=run.seconds, launches=self._launches, last=state)
+        advance = 1.0 if self._counts else run.seconds
+        self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
 
     def step(self, text: str) -> None:
         self._progress.update(self._task, description=text)

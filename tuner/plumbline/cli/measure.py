@@ -106,9 +106,11 @@ def command(
     ]
     plan = Plan("", seed, tuple(dict.fromkeys(cases)), Data(type_, op, root))
     environment = bench.space.hot.environment if knobs else {}
-    lines, raw = side_by_side.run(
-        campaign.starter(bench, all_settings), plan, launches, environment
-    )
+    ranks = campaign.starter(bench, all_settings)
+    refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
+    if refusal is not None:
+        raise UsageError(f"the probe refuses this: {refusal}")
+    lines, raw = side_by_side.run(ranks, plan, launches, environment)
     if records is not None:
         records.mkdir(parents=True, exist_ok=True)
         for number, one in enumerate(raw):
