@@ -50,6 +50,30 @@ class PlanCase(msgspec.Struct, frozen=True):
     plain_duplicate: bool = False
 
 
+class StoppingRule(msgspec.Struct, frozen=True):
+    """How many samples a case takes, in place of blocks and reps: `least`, then `step` more at a
+    time until every criterion is below its threshold, at most `most`. `criteria` as the plan has
+    it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
+
+    criteria: str = "rse:0.025,cov_mean:0.01/20"
+    least: int = 20
+    step: int = 10
+    most: int = 1000
+
+    def words(self) -> str:
+        return (
+            f"nrep={_value(self.criteria)} nrep_min={self.least} nrep_step={self.step} "
+            f"nrep_max={self.most}"
+        )
+
+
+class RoundTrips(msgspec.Struct, frozen=True):
+    """Ping-pongs of one message size, between a pair of ranks of every class there is."""
+
+    bytes: int
+    reps: int
+
+
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids."""
 
@@ -62,6 +86,10 @@ class Plan(msgspec.Struct, frozen=True):
     warmup: int = 16
     rewarm: int = 3
     sync: str = "barrier"
+    cache: str = "warm"
+    nrep: StoppingRule | None = None
+    budget_ms: int = 0
+    pingpongs: tuple[RoundTrips, ...] = ()
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -77,8 +105,10 @@ class Plan(msgspec.Struct, frozen=True):
         configs = self.configs()
         lines = [
             "plumbline-plan 1",
-            f"set run={_value(self.name)} seed={self.seed} blocks={self.blocks} "
-            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}",
+            f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
+            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
+            + (f" cache={_value(self.cache)}" if self.cache != "warm" else "")
+            + (f" budget_ms={self.budget_ms}" if self.budget_ms else ""),
         ]
         for knobs, name in configs.items():
             if name == "plain":
@@ -91,9 +121,14 @@ class Plan(msgspec.Struct, frozen=True):
             lines.append(
                 f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
-                f"op={_value(self.data.op)} root={self.data.root} reps={self.reps}"
+                f"op={_value(self.data.op)} root={self.data.root}"
+                + ("" if self.nrep else f" reps={self.reps}")
             )
+        lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         return "\n".join(lines) + "\n"
+
+    def _how_often(self) -> str:
+        return self.nrep.words() if self.nrep else f"blocks={self.blocks}"
 
 
 def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
