@@ -31,10 +31,42 @@ if TYPE_CHECKING:
 @click.option("--root", type=int, default=0, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option(
-    "--records",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the raw records (NDJSON, one file a launch).",
+    "--nrep",
+    help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
 )
+@click.option("--cache", default="warm", show_default=True, help="warm, cycle or overwrite.")
+@click.option(
+    "--sync",
+    default="barrier",
+    show_default=True,
+    help="How ranks start: barrier, dissemination, window, roundtime or none.",
+)
+@click.option(
+    "--runtime",
+    default="local",
+    show_default=True,
+    help="local: the largest of the ranks' own times; global: first start to last end.",
+)
+@click.option(
+    "--clock",
+    default="monotonic_raw",
+    show_default=True,
+    help="Timer: monotonic_raw, monotonic, wtime, tsc or papi.",
+)
+@click.option(
+    "--clock-sync",
+    default="hca3",
+    show_default=True,
+    help="How the global clock is learnt, where one is needed: hca3, hca2, hca, jk, …",
+)
+@click.option(
+    "--window-us",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Window of --sync window; 0: from a short measurement of each case.",
+)
+@common.records_option
 @common.mpi_option
 @common.json_option
 def command(
@@ -48,6 +80,13 @@ def command(
     op: str,
     root: int,
     seed: int,
+    nrep: str | None,
+    cache: str,
+    sync: str,
+    runtime: str,
+    clock: str,
+    clock_sync: str,
+    window_us: int,
     records: Path | None,
     mpi_prefix: Path | None,
     as_json: bool,
@@ -66,26 +105,19 @@ def command(
 
     from plumbline import campaign, side_by_side
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
-    try:
-        wanted = [int(word) for word in sizes.split(",")]
-    except ValueError:
-        raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    if min(wanted) < 0:
-        raise click.UsageError("--sizes must not be negative")
+    wanted = common.sizes_of(sizes)
     bench = workbench(mpi_prefix)
     known = bench.catalogue.variants_of()
-    if function not in {one.name for one in bench.catalogue.functions}:
-        names = ", ".join(one.name for one in bench.catalogue.functions)
-        raise UsageError(f"the probe knows no function {function}; it knows {names}")
+    common.require_functions(bench.catalogue, [function])
     if variants == "all":
         chosen = known.get(function, [])
     else:
         chosen = [word for word in variants.split(",") if word]
-    unknown = set(chosen) - set(known.get(function, [])) - {"library"}
+    unknown = set(chosen) - set(known.get(function, [])) - {"library", "empty"}
     if unknown:
         raise UsageError(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
@@ -104,22 +136,30 @@ def command(
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
-    plan = Plan("", seed, tuple(dict.fromkeys(cases)), Data(type_, op, root))
+    plan = Plan(
+        "check",
+        seed,
+        tuple(dict.fromkeys(cases)),
+        Data(type_, op, root),
+        cache=cache,
+        nrep=StoppingRule(nrep) if nrep is not None else None,
+        sync=sync,
+        clock=clock,
+        clock_sync=clock_sync,
+        runtime=runtime,
+        window_us=window_us,
+    )
     environment = bench.space.hot.environment if knobs else {}
     ranks = campaign.starter(bench, all_settings)
-    refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
+    refusal = ranks.refusal(plan.text())
     if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+        raise UsageError(f"the probe refuses this plan: {refusal}")
     lines, raw = side_by_side.run(ranks, plan, launches, environment)
-    if records is not None:
-        records.mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(raw):
-            target = records / f"measure-{number:03d}.ndjson"
-            target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+    common.write_records(records, "measure", raw)
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
-        common.show(_table(lines))
+        common.show(_table(lines), *_remarks(lines))
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
@@ -128,6 +168,17 @@ def _knob(word: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise click.UsageError(f"--knob takes NAME=VALUE, not {word!r}")
     return name, value
+
+
+def _remarks(lines: list[Line]) -> list[str]:
+    """What start scheme and global clock left out or add: nothing where neither was asked for."""
+    remarks = []
+    if dropped := sum(line.dropped for line in lines):
+        remarks.append(f"{dropped} repetitions were late or overran their window, and were dropped")
+    error = lines[0].clock_error_seconds
+    if error is not None:
+        remarks.append(f"global clock: residual error at most {1e6 * error:.2f} µs")
+    return remarks
 
 
 def _table(lines: list[Line]) -> Table:
