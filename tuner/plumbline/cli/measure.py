@@ -64,7 +64,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign, side_by_side
+    from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase
     from plumbline.workbench import workbench
@@ -114,6 +114,8 @@ def command(
         for number, one in enumerate(raw):
             target = records / f"measure-{number:03d}.ndjson"
             target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+    for weakness in conditions.of_records(raw):
+        click.echo(f"plumbline: {weakness.text}", err=True)
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
