@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from plumbline.guidelines import Guidelines
+from plumbline.verify import design
 from plumbline.verify.index import Obstacle
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict
@@ -109,15 +110,20 @@ def test_slower_but_lost_in_the_correction_is_undecided(
     assert found.ratio_low is not None and found.ratio_low > 1.7
 
 
-def test_each_look_costs_its_share(medians: MakeMedians, guidelines: Guidelines) -> None:
+def test_the_first_look_has_its_share_of_the_error(
+    medians: MakeMedians, guidelines: Guidelines
+) -> None:
+    """Eight launches of eight, of sixteen (a quarter for violations, half for the interval), of 80
+    (a hundredth, a tenth)."""
     data = pair(medians, noisy(1.5, n=8), quiet(8))
-    one, four = (gl12(run(data, guidelines, looks=looks)) for looks in (1, 4))
-    assert one.p == four.p == 2**-8
-    assert (one.p_adjusted, four.p_adjusted) == (2**-8, 4 * 2**-8)
-    assert one.ratio_low is not None and four.ratio_low is not None
-    assert four.ratio_low <= one.ratio_low
-    fourteen = gl12(run(data, guidelines, looks=14))
-    assert fourteen.verdict == "undecided" and fourteen.ratio == one.ratio
+    one, two, ten = (
+        gl12(run(data, guidelines, design=design.over(8, most))) for most in (8, 16, 80)
+    )
+    assert one.p == two.p == ten.p == 2**-8
+    assert (one.p_adjusted, two.p_adjusted) == (2**-8, 4 * 2**-8)
+    assert one.ratio_low is not None and two.ratio_low is not None
+    assert two.ratio_low <= one.ratio_low
+    assert ten.verdict == "undecided" and ten.ratio == one.ratio
 
 
 def test_only_launches_with_both_sides_count(medians: MakeMedians, guidelines: Guidelines) -> None:
@@ -272,9 +278,7 @@ def test_nothing_measured_gives_no_verdicts(guidelines: Guidelines) -> None:
     assert run([], guidelines) == []
 
 
-@pytest.mark.parametrize(
-    "bad", [{"alpha": 0.0}, {"tolerance": -0.1}, {"looks": 0}, {"min_launches": 0}]
-)
+@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"tolerance": -0.1}, {"min_launches": 0}])
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"range|at least 1"):
         VerifySettings(**bad)  # type: ignore[arg-type]

@@ -139,7 +139,7 @@ class Loop:
         """To the end. Everything a report needs is in the database afterwards."""
         current = self._before()
         winners: list[Winner] = []
-        turn = searched = looked = 0
+        turn = searched = 0
         changed = opened = False  # changed: `current` was measured with other winners
         while True:
             if searched < self._settings.rounds and self._within_budget():
@@ -152,9 +152,6 @@ class Loop:
             if changed:
                 turn += 1
                 winners, current, changed = self._confirm(turn, winners, current)
-            elif not opened and looked < turn:
-                looked = turn
-                current = self._look_again(turn, current)
             elif not opened:
                 break
             opened = False
@@ -165,8 +162,7 @@ class Loop:
         lab.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)
-        found = tables.judge(lab, "before", self._guidelines, settings, ["before"])
-        found = tables.second_look(lab, "before", self._guidelines, settings, "before", {}, found)
+        found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
 
@@ -194,8 +190,8 @@ class Loop:
         self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
     ) -> tuple[list[Winner], list[Verdict], bool]:
         """Exports, proves and measures; returns what is kept, the table, and whether anything was
-        dropped (then what is exported is not yet what was measured)."""
-        lab, suite = self._lab, f"confirm-{turn}"
+        dropped (then what is exported is not yet what was measured, and the table has one look)."""
+        lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
@@ -219,7 +215,7 @@ class Loop:
         done = confirm(
             lab,
             suite,
-            f"round-{turn}",
+            stage,
             self._guidelines,
             self._settings,
             environment,
@@ -229,23 +225,11 @@ class Loop:
             what = outcome.label(winner.variant, winner.configuration)
             sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
             self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
-        verdicts.put(self._db, self._campaign.id, f"round-{turn}", done.verdicts)
-        return done.winners, done.verdicts, bool(done.dropped)
-
-    def _look_again(self, turn: int, current: list[Verdict]) -> list[Verdict]:
-        """The second look at the table of the last confirmation, when it may be the final one."""
-        stage, suite = f"round-{turn}", f"confirm-{turn}"
-        found = tables.second_look(
-            self._lab,
-            stage,
-            self._guidelines,
-            self._settings,
-            suite,
-            self._environment(),
-            current,
-        )
+        found = done.verdicts
+        if not done.dropped:
+            found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         verdicts.put(self._db, self._campaign.id, stage, found)
-        return found
+        return done.winners, found, bool(done.dropped)
 
     def _try(
         self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]

@@ -28,7 +28,10 @@ _SETTINGS = (
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",
     ),
-    click.option("--launches", type=int, help="Launches of a first look (default 15)."),
+    click.option("--launches", type=int, help="Launches of the first look (default 9)."),
+    click.option(
+        "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."
+    ),
     click.option("--seed", type=int, help="Seed of orders and data (default 1)."),
     click.option(
         "--new", is_flag=True, help="Start afresh, though these settings were run before."
