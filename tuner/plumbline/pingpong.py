@@ -45,6 +45,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def plan(settings: Settings) -> Plan:
+    """One launch. Raises UsageError for settings that nothing can be fitted to."""
+    if len(settings.sizes) < hockney.LEAST_SIZES:
+        raise UsageError(f"a line needs {hockney.LEAST_SIZES} sizes or more")
     trips = tuple(
         RoundTrips(size, max(min(settings.reps, _FEW), settings.reps * 65536 // max(size, 65536)))
         for size in settings.sizes
@@ -53,12 +56,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
-    """The row that the launches of these settings belong to. Raises UsageError for settings that
-    nothing can be fitted to."""
-    if len(settings.sizes) < hockney.LEAST_SIZES:
-        raise UsageError(f"a line needs {hockney.LEAST_SIZES} sizes or more")
-    if settings.nprocs < 2:
-        raise UsageError("a ping-pong needs at least two ranks")
+    """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
     return loop.enter(db, bench, text, settings.nprocs, new=new, mark="pp")
 

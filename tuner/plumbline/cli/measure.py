@@ -103,7 +103,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign, side_by_side
+    from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.workbench import workbench
@@ -156,6 +156,8 @@ def command(
         raise UsageError(f"the probe refuses this plan: {refusal}")
     lines, raw = side_by_side.run(ranks, plan, launches, environment)
     common.write_records(records, "measure", raw)
+    for weakness in conditions.of_records(raw):
+        click.echo(f"plumbline: {weakness.text}", err=True)
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:

@@ -100,7 +100,7 @@ def command(
     ranks = campaign.starter(bench, settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
-        raise UsageError(f"the probe refuses this rule: {refusal}")
+        raise UsageError(f"the probe refuses this plan: {refusal}")
     found, raw = nrep.predict(ranks, plan, launches, {})
     common.write_records(records, "nrep", raw)
     if as_json:
@@ -132,5 +132,5 @@ def _condition(one: Criterion) -> str:
     if one.value is None:
         return f"{one.name} unknown"
     return (
-        f"{one.name} {one.value:.2g} {'<' if one.value < one.threshold else '≥'} {one.threshold:g}"
+        f"{one.name} {one.value:.3g} {'<' if one.value < one.threshold else '≥'} {one.threshold:g}"
     )
