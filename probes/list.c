@@ -4,6 +4,7 @@
 #include "clock/clock.h"
 #include "json.h"
 #include "measure/cache.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "nrep/nrep.h"
 #include "restrictions.h"
@@ -77,6 +78,10 @@ void pl_list(FILE *out)
     pl_json_array(&json, "clock_syncs");
     for (int i = 0; i < pl_clock_sync_count; i++)
         pl_json_text(&json, NULL, pl_clock_syncs[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "plain");
+    for (int i = 0; i < pl_plain_count; i++)
+        pl_json_text(&json, NULL, pl_plains[i]->name);
     pl_json_end(&json);
     pl_json_array(&json, "criteria");
     for (int i = 0; i < pl_criterion_count; i++)

@@ -112,8 +112,9 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` and `overrun` count repetitions that the start scheme found
     invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
-    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`: what kernel and processor counted, over all ranks, warm-up and
-    start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`:
+    what kernel and processor counted, over all ranks, warm-up and start scheme too:
+    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
     by name; what the machine cannot count is not there (the header's factors say why)."""
 
     case: int

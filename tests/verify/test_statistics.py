@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from plumbline.verify import null_distributions as null
-from plumbline.verify.statistics import (
-    adjusted_within,
-    benjamini_hochberg,
-    kolmogorov_smirnov,
-    launches_needed,
-    paired_ratio,
-    rank_sum,
-)
+from plumbline.verify.significance.kolmogorov_smirnov import kolmogorov_smirnov
+from plumbline.verify.significance.rank_sum import rank_sum
+from plumbline.verify.statistics import adjusted_within, benjamini_hochberg, paired_ratio
 
 # Few distinct values: ties and zeros are the rule.
 coarse = st.integers(-4, 4).map(lambda tenths: tenths / 10)
@@ -226,14 +221,3 @@ def test_adjusted_within_is_the_rule(p: float, family: list[float], alpha: float
 
 def test_empty_family() -> None:
     assert len(benjamini_hochberg([])) == 0
-
-
-@pytest.mark.parametrize(("tests", "rejected"), [(1, 1), (300, 1), (300, 10), (700, 3), (1280, 1)])
-def test_launches_needed_is_the_first_number_that_suffices(tests: int, rejected: int) -> None:
-    def least(n: int) -> float:
-        family = [2.0**-n] * rejected + [1.0] * (tests - rejected)
-        return float(benjamini_hochberg(family)[0])
-
-    needed = launches_needed(tests, rejected=rejected)
-    assert least(needed) < 0.05
-    assert needed == 1 or least(needed - 1) >= 0.05

@@ -41,13 +41,16 @@ class Data(msgspec.Struct, frozen=True):
 
 class PlanCase(msgspec.Struct, frozen=True):
     """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
-    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force."""
+    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
+    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan."""
 
     function: str
     bytes: int
     variant: str = "default"
     knobs: tuple[tuple[str, str], ...] = ()
     plain_duplicate: bool = False
+    delay_ns: int = 0
+    reps: int = 0
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -75,7 +78,8 @@ class RoundTrips(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All cases of one launch, in the order of their ids."""
+    """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
+    takes the place of the blocks (`set plain=`), with the timer that such programs read."""
 
     name: str
     seed: int
@@ -90,6 +94,7 @@ class Plan(msgspec.Struct, frozen=True):
     nrep: StoppingRule | None = None
     budget_ms: int = 0
     pingpongs: tuple[RoundTrips, ...] = ()
+    plain: str = ""
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -108,7 +113,8 @@ class Plan(msgspec.Struct, frozen=True):
             f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
             f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
             + (f" cache={_value(self.cache)}" if self.cache != "warm" else "")
-            + (f" budget_ms={self.budget_ms}" if self.budget_ms else ""),
+            + (f" budget_ms={self.budget_ms}" if self.budget_ms else "")
+            + (f" clock=wtime plain={_value(self.plain)}" if self.plain else ""),
         ]
         for knobs, name in configs.items():
             if name == "plain":
@@ -122,7 +128,8 @@ class Plan(msgspec.Struct, frozen=True):
                 f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
                 f"op={_value(self.data.op)} root={self.data.root}"
-                + ("" if self.nrep else f" reps={self.reps}")
+                + ("" if self.nrep else f" reps={case.reps or self.reps}")
+                + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
             )
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         return "\n".join(lines) + "\n"

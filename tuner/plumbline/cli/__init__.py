@@ -23,6 +23,7 @@ COMMANDS = {
     "pingpong": "Latency and bandwidth between ranks, by class of pair.",
     "results": "Violation tables, winners and costs of a campaign.",
     "export": "Write the winners as files that users source.",
+    "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "serve": "Answer /metrics and a start page from the database.",
     "db": "Check, back up or migrate the database.",
