@@ -1,0 +1,187 @@
+/* Between the two reads of the timer there is the call, a planted delay, and nothing else. Run
+ * times are those of algorithm 1 of Hunold and Carpen-Amarie (Reproducible MPI Benchmarking is
+ * Still Not as Easy as You Think, IEEE TPDS 27, 2016): of local times the largest (lines 9–11), on
+ * the global clock from the first start to the last end (lines 13–17). */
+#include "measure/series.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool pl_series_open(struct pl_series *series, int64_t room)
+{
+    bool started = true;
+    if (room > INT_MAX / 4) /* counts of messages are ints */
+        return false;
+    size_t count = (size_t)room + 1;
+    series->room = (int)room;
+    series->begin_ns = calloc(count, sizeof *series->begin_ns);
+    series->end_ns = calloc(count, sizeof *series->end_ns);
+    series->ns = calloc(count, sizeof *series->ns);
+    series->values = calloc(3 * count, sizeof *series->values);
+    series->validity = calloc(count, sizeof *series->validity);
+    series->windows = calloc((size_t)series->plan->case_count + 1, sizeof *series->windows);
+    bool good = series->begin_ns && series->end_ns && series->ns && series->values &&
+                series->validity && series->windows;
+    if (pl_p2p_agree(series->world, !good))
+        return false;
+    /* Zeroed memory may still be one page that nobody has touched. */
+    memset(series->begin_ns, 1, count * sizeof *series->begin_ns);
+    memset(series->end_ns, 1, count * sizeof *series->end_ns);
+    memset(series->validity, 1, count * sizeof *series->validity);
+    if (series->start.scheme->open)
+        started = series->start.scheme->open(&series->start);
+    return !pl_p2p_agree(series->world, !started);
+}
+
+void pl_series_close(struct pl_series *series)
+{
+    if (series->start.scheme->close)
+        series->start.scheme->close(&series->start);
+    free(series->begin_ns);
+    free(series->end_ns);
+    free(series->ns);
+    free(series->values);
+    free(series->validity);
+    free(series->windows);
+}
+
+/* About what a repetition takes: the median of some, each the largest of all ranks' times, started
+ * by messages alone. Equal on all ranks. */
+static int64_t estimate(struct pl_series *series)
+{
+    enum { TRIALS = 9 };
+    int64_t (*const now_ns)(void) = series->start.clock->now_ns;
+    int64_t ns[TRIALS];
+    for (int i = 0; i < TRIALS; i++) {
+        pl_cache_prepare(series->cache, &series->arguments);
+        pl_p2p_barrier(series->world);
+        int64_t begin = now_ns();
+        series->c->run(&series->arguments.call);
+        pl_delay_wait(pl_delay_rounds(&series->delay, series->c->delay_ns));
+        ns[i] = now_ns() - begin;
+    }
+    pl_p2p_maximum(series->world, ns, TRIALS);
+    for (int i = 1; i < TRIALS; i++)
+        for (int j = i; j > 0 && ns[j] < ns[j - 1]; j--) {
+            int64_t larger = ns[j - 1];
+            ns[j - 1] = ns[j];
+            ns[j] = larger;
+        }
+    pl_p2p_broadcast(series->world, &ns[TRIALS / 2], (int)sizeof *ns);
+    return ns[TRIALS / 2];
+}
+
+void pl_series_begin(struct pl_series *series, const struct pl_case *c)
+{
+    struct pl_start *start = &series->start;
+    int64_t *window_ns = &series->windows[c - series->plan->cases], about = 0;
+    int64_t budget_ms = series->plan->budget_ms ? series->plan->budget_ms : PL_BUDGET_MS;
+
+    series->c = c;
+    start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
+    start->window_ns = *window_ns ? *window_ns : series->plan->window_ns;
+    pl_arguments_set(&series->arguments, c, series->world, series->buffers,
+                     series->configs[c->config].comm);
+    pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
+    if (start->scheme->needs_estimate && start->window_ns == 0)
+        about = estimate(series);
+    if (start->scheme->begin)
+        start->scheme->begin(start, about);
+}
+
+/* The repetitions; returns how many fill the arrays, the same on all ranks. */
+static int repeat(struct pl_series *series, int warmup, int count)
+{
+    struct pl_start *const state = &series->start;
+    const struct pl_call *const call = &series->arguments.call;
+    int64_t (*const now_ns)(void) = state->clock->now_ns;
+    bool (*const start)(struct pl_start *) = state->scheme->start;
+    enum pl_validity (*const finish)(struct pl_start *, int64_t, int64_t) = state->scheme->finish;
+    int (*const run)(const struct pl_call *) = series->c->run;
+    const bool repeats = state->scheme->repeats;
+    const int64_t wait = pl_delay_rounds(&series->delay, series->c->delay_ns);
+    int i = 0;
+
+    while (i < count) {
+        pl_cache_prepare(series->cache, &series->arguments);
+        if (!start(state)) {
+            series->budget_spent = true;
+            break;
+        }
+        int64_t begin = now_ns();
+        int rc = run(call);
+        pl_delay_wait(wait);
+        int64_t end = now_ns();
+
+        series->begin_ns[i] = begin;
+        series->end_ns[i] = end;
+        series->failures += rc != MPI_SUCCESS;
+        enum pl_validity validity = finish ? finish(state, begin, end) : PL_VALID;
+        series->validity[i] = (unsigned char)validity;
+        if (validity != PL_VALID && repeats && i >= warmup) {
+            series->late += validity == PL_LATE;
+            series->overrun += validity == PL_OVERRUN;
+            continue;
+        }
+        i++;
+    }
+    /* With fewer cores than ranks, what a rank does next takes a core from those still in the call.
+     */
+    PMPI_Barrier(series->world->sync);
+    return i;
+}
+
+/* All ranks' times, to rank 0, as maxima: the local times, or the starts with their sign turned and
+ * the ends; then the validities; then the number of failures. */
+static void exchange(struct pl_series *series, int count)
+{
+    bool global = series->plan->runtime == PL_RUNTIME_GLOBAL;
+    const struct pl_model *model = series->start.global;
+    int64_t *values = series->values, *last = values;
+
+    for (int i = 0; i < count; i++)
+        *last++ = global ? -pl_model_apply(model, series->begin_ns[i])
+                         : series->end_ns[i] - series->begin_ns[i];
+    for (int i = 0; i < count && global; i++)
+        *last++ = pl_model_apply(model, series->end_ns[i]);
+    const int64_t *validity = last;
+    for (int i = 0; i < count && series->start.scheme->finish; i++)
+        *last++ = series->validity[i];
+    *last++ = series->failures;
+    pl_p2p_maximum(series->world, values, (int)(last - values));
+
+    series->failures = (int)last[-1];
+    for (int i = 0; i < count; i++) {
+        series->ns[i] = global ? values[i] + values[count + i] : values[i];
+        series->validity[i] =
+            series->start.scheme->finish ? (unsigned char)validity[i] : (unsigned char)PL_VALID;
+    }
+}
+
+/* Invalid repetitions leave; samples among them are counted. */
+static void drop(struct pl_series *series, int warmup, int count)
+{
+    int kept = 0;
+    series->warmup = 0;
+    for (int i = 0; i < count; i++) {
+        if (series->validity[i] == PL_VALID) {
+            series->warmup += i < warmup;
+            series->ns[kept++] = series->ns[i];
+        } else if (i >= warmup) {
+            series->late += series->validity[i] == PL_LATE;
+            series->overrun += series->validity[i] == PL_OVERRUN;
+        }
+    }
+    series->count = kept - series->warmup;
+}
+
+void pl_series_run(struct pl_series *series, int warmup, int reps)
+{
+    series->late = series->overrun = series->failures = 0;
+    series->budget_spent = false;
+    int count = repeat(series, warmup, warmup + reps);
+    exchange(series, count);
+    drop(series, warmup < count ? warmup : count, count);
+    series->windows[series->c - series->plan->cases] = series->start.window_ns;
+}

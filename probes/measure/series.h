@@ -1,0 +1,52 @@
+/* A series: repetitions of one case that follow each other, and what they say together.
+ *
+ * Ranks time on their own; run times come into being after the last repetition, on rank 0, from
+ * one exchange of all ranks. */
+#ifndef PL_SERIES_H
+#define PL_SERIES_H
+
+#include "measure/arguments.h"
+#include "measure/cache.h"
+#include "measure/config.h"
+#include "measure/delay.h"
+#include "sync/sync.h"
+
+struct pl_series {
+    const struct pl_plan *plan;
+    const struct pl_config_state *configs;
+    const struct pl_world *world;
+    const struct pl_buffers *buffers;
+    struct pl_cache *cache;
+    struct pl_delay delay; /* this rank's, where a case has a delay */
+    struct pl_start start;
+    struct pl_arguments arguments; /* of the case under way */
+    const struct pl_case *c;
+
+    int room;                   /* repetitions that fit the arrays */
+    int64_t *begin_ns, *end_ns; /* of each repetition, on this rank's timer */
+    int64_t *values;            /* what ranks exchange: 3 room + 1 */
+    unsigned char *validity;    /* enum pl_validity of each repetition */
+    int64_t *windows;           /* by case of the plan: the window in use; 0: not chosen yet */
+
+    /* What pl_series_run found; on rank 0. `ns` holds `warmup` values and then `count` samples of
+     * valid repetitions. */
+    int64_t *ns;
+    int warmup, count;
+    int late, overrun;
+    bool budget_spent; /* the time limit ended the series early: on all ranks */
+    int failures;      /* calls that returned an error */
+};
+
+/* Collective. `room`: the longest series. False: memory is short on some rank. The fields above
+ * `arguments` are the caller's, start.scheme and its like included. */
+bool pl_series_open(struct pl_series *series, int64_t room);
+void pl_series_close(struct pl_series *series);
+
+/* Sets up a case: arguments, data, start scheme, budget. Collective. */
+void pl_series_begin(struct pl_series *series, const struct pl_case *c);
+
+/* `warmup` repetitions and then `reps` (together at most `room`), timed alike. Collective. May be
+ * called again for the same case; results are those of the last call. */
+void pl_series_run(struct pl_series *series, int warmup, int reps);
+
+#endif
