@@ -20,6 +20,7 @@ COMMANDS = {
     "verify": "Measure the library as it is and print its violation table.",
     "measure": "Measure one function side by side in several variants.",
     "results": "Violation tables, winners and costs of a campaign.",
+    "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
     "run": "Start an application with the winners in force.",
     "serve": "Answer /metrics and a start page from the database.",
