@@ -3,8 +3,9 @@
 #include "measure/world.h"
 
 #include <string.h>
+#include <time.h>
 
-enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER };
+enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER, TAG_WAKE };
 
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
 {
@@ -102,4 +103,17 @@ void pl_p2p_barrier(const struct pl_world *world)
         PMPI_Sendrecv(NULL, 0, MPI_BYTE, (world->rank + distance) % world->size, TAG_BARRIER, NULL,
                       0, MPI_BYTE, (world->rank - distance + world->size) % world->size,
                       TAG_BARRIER, world->sync, MPI_STATUS_IGNORE);
+}
+
+void pl_p2p_wake(const struct pl_world *world, int rank)
+{
+    PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness);
+}
+
+void pl_p2p_sleep(const struct pl_world *world, int until_rank)
+{
+    int here = 0;
+    while (PMPI_Iprobe(until_rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    PMPI_Recv(NULL, 0, MPI_BYTE, until_rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
 }

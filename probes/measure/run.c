@@ -5,6 +5,8 @@
 #include "measure/blocks.h"
 #include "measure/check.h"
 #include "measure/file.h"
+#include "measure/pingpong.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -18,11 +20,13 @@ struct launch {
     struct pl_record record;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
+    struct pl_nodes nodes;
+    struct pl_global global;
+    struct pl_cache cache;
+    struct pl_seat seat;
     struct pl_hosts hosts;
     struct pl_counters counters;
-    struct pl_load load;    /* when the header was written */
-    struct pl_model global; /* from this rank's timer to the global clock */
-    bool crowded;           /* more ranks than processing units on some node */
+    struct pl_load load; /* when the header was written */
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -59,9 +63,36 @@ static int open_plan(struct launch *launch, const char *path)
     }
     pl_p2p_broadcast(world, text, (int)size);
     bool good = pl_plan_parse(&launch->plan, text, size, world->size, &error);
-    if (!good && world->rank == 0)
+    /* What a processor lacks may be refused on some nodes only. */
+    int64_t refused = pl_p2p_agree(world, good ? 0 : world->size - world->rank);
+    if (refused == 0)
+        return PL_EXIT_FINE;
+    pl_p2p_fetch(world, world->size - (int)refused, &error, (int)sizeof error);
+    if (world->rank == 0)
         pl_plan_complain(path, &error);
-    return pl_p2p_agree(world, !good) ? PL_EXIT_USAGE : PL_EXIT_FINE;
+    return PL_EXIT_USAGE;
+}
+
+/* Before anything is timed. */
+static int start_timers(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    launch->global = (struct pl_global){.world = &launch->world,
+                                        .nodes = &launch->nodes,
+                                        .clock = plan->clock,
+                                        .algorithm = plan->clock_sync,
+                                        .fit_ns = plan->clock_fit_ms * INT64_C(1000000),
+                                        .model = PL_MODEL_IDENTITY};
+    if (!pl_nodes_find(&launch->nodes, &launch->world)) {
+        say(launch, "nodes", "out of memory");
+        return PL_EXIT_FAILED;
+    }
+    if (!pl_global_start_timers(&launch->global)) {
+        say(launch, plan->clock->name,
+            "this timer does not start on some node; use clock=monotonic_raw");
+        return PL_EXIT_FAILED;
+    }
+    return PL_EXIT_FINE;
 }
 
 static int open_record(struct launch *launch, const char *path)
@@ -106,10 +137,20 @@ static int write_header(struct launch *launch)
         facts.factors = &factors;
         facts.processing_units = pl_processing_units(topology);
         facts.clock = pl_clock_measure(launch->plan.clock);
-        launch->crowded = placement.ppn > facts.processing_units;
-        pl_p2p_broadcast(&launch->world, &launch->crowded, (int)sizeof launch->crowded);
-        pl_record_header(&launch->record, &launch->plan, &facts);
-        result = PL_EXIT_FINE;
+        launch->global.crowded = placement.ppn > facts.processing_units;
+        pl_p2p_broadcast(&launch->world, &launch->global.crowded,
+                         (int)sizeof launch->global.crowded);
+        pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
+        pl_seat_read(&launch->seat, topology);
+        const char *failure =
+            pl_cache_open(&launch->cache, &launch->plan, &launch->world, topology, placement.ppn);
+        if (failure) {
+            say(launch, "caches", failure);
+        } else {
+            facts.cache = &launch->cache;
+            pl_record_header(&launch->record, &launch->plan, &facts);
+            result = PL_EXIT_FINE;
+        }
     } else {
         say(launch, "placement of ranks and factors", "out of memory");
     }
@@ -152,7 +193,8 @@ static void write_cases(struct launch *launch)
         size_t size = pl_types[c->type].size;
         struct pl_shape shape =
             pl_shape_of(c->function, c->bytes, size, launch->world.size, 0, c->root);
-        pl_record_case(&launch->record, plan, c, shape.total * (int64_t)size);
+        int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
+        pl_record_case(&launch->record, plan, c, moved);
     }
 }
 
@@ -184,6 +226,14 @@ static bool write_load(struct launch *launch)
     return good;
 }
 
+static bool any_delay(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].delay_ns > 0)
+            return true;
+    return false;
+}
+
 static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
@@ -198,13 +248,18 @@ static int measure(struct launch *launch)
                                    .configs = launch->configs,
                                    .world = &launch->world,
                                    .buffers = &launch->buffers,
+                                   .cache = &launch->cache,
                                    .global = &launch->global,
-                                   .crowded = launch->crowded,
                                    .record = &launch->record,
                                    .counters = &launch->counters,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
-        const char *failure = pl_blocks_run(&timing);
+        if (any_delay(plan))
+            timing.delay = pl_delay_calibrate(plan->clock);
+        const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
+        if (!failure)
+            failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
+                                      &timing.timed_ns);
         if (failure) {
             say(launch, "measurement", failure);
         } else if (!write_load(launch)) {
@@ -238,6 +293,8 @@ int pl_run(const char *plan_path, const char *out_path)
     pl_world_start(&launch.world);
     int result = open_plan(&launch, plan_path);
     if (result == PL_EXIT_FINE)
+        result = start_timers(&launch);
+    if (result == PL_EXIT_FINE)
         result = open_record(&launch, out_path);
     bool recording = result == PL_EXIT_FINE;
     if (result == PL_EXIT_FINE)
@@ -253,6 +310,8 @@ int pl_run(const char *plan_path, const char *out_path)
     for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
         pl_config_close(&launch.configs[i]);
     free(launch.configs);
+    pl_cache_close(&launch.cache);
+    pl_nodes_free(&launch.nodes);
     pl_counters_close(&launch.counters);
     pl_hosts_close(&launch.hosts);
     pl_plan_free(&launch.plan);

@@ -36,6 +36,10 @@ void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count);
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
 /* Dissemination barrier on the communicator of the start schemes: ⌈log2 p⌉ rounds. */
 void pl_p2p_barrier(const struct pl_world *world);
+/* Waits for `until_rank` to call pl_p2p_wake for this rank, and leaves the core to others
+ * meanwhile: where a rank waits for messages it polls. */
+void pl_p2p_sleep(const struct pl_world *world, int until_rank);
+void pl_p2p_wake(const struct pl_world *world, int rank);
 
 #define PL_P2P_CHUNK 1024
 

@@ -75,6 +75,9 @@ class Launch:
     def footer(self) -> Footer:
         return self._of(Footer)[0]
 
+    def of(self, kind: type[R]) -> list[R]:
+        return self._of(kind)
+
     def _of(self, kind: type[R]) -> list[R]:
         return [record for record in self.records if isinstance(record, kind)]
 

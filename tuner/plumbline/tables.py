@@ -24,11 +24,11 @@ from plumbline_db.records import Medians, Verdict
 
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
-    """The measured sizes of every function on a left side."""
+    """The measured sizes of every function on a left side, and of those asked for besides."""
     data = Data(settings.type, settings.op, settings.root)
     return {
         function: measurable(function, settings.sizes, settings.nprocs, data)
-        for function in guidelines.lhs_functions()
+        for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.functions])
     }
 
 

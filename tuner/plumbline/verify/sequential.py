@@ -107,8 +107,7 @@ class Family(Generic[Key]):
             return False
         confidence = self._design.confidence(self._look, self._alpha)
         found = paired_ratio(known, confidence)
-        share = self._design.violated[self._look]
-        p = min(1.0, found.p * standing.question.weight / share)
+        p = self._design.sequential(found.p * standing.question.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)
         return True
@@ -144,13 +143,11 @@ class Family(Generic[Key]):
 
 
 def shown(cell: Sequence[Standing[Key]]) -> Standing[Key]:
-    """What a cell shows: the first violated test; else, of the undecided ones, or when there are
-    none of all, the most suspicious one."""
-    for standing in cell:
-        if standing.word == "violated":
-            return standing
+    """What a cell shows: of the violated tests, else of the undecided ones, else of all, the one
+    with the largest ratio; at equal ratios the first."""
+    violated = [one for one in cell if one.word == "violated"]
     undecided = [one for one in cell if one.word == "undecided"]
-    return max(undecided or cell, key=lambda one: one.suspicion())
+    return max(violated or undecided or cell, key=lambda one: one.suspicion())
 
 
 def _word(cell: Sequence[Standing[Key]]) -> Word:
