@@ -12,7 +12,7 @@ ARGS ?=
 export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
-RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev make openmpi-bin pkg-config python3-venv
+RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck prometheus valgrind
 
 BIN = $(VENV)/bin

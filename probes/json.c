@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Length of the valid UTF-8 sequence at `at`, 0 if there is none (Unicode 15, table 3-7). */
@@ -122,6 +124,20 @@ void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value)
         return;
     before_value(json, key);
     fprintf(json->out, "%" PRIu64, value);
+}
+
+void pl_json_real(struct pl_json *json, const char *key, double value)
+{
+    char text[32] = "null";
+    if (!json->out)
+        return;
+    before_value(json, key);
+    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, json->out);
 }
 
 void pl_json_bool(struct pl_json *json, const char *key, bool value)

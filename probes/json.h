@@ -26,6 +26,8 @@ void pl_json_end(struct pl_json *json); /* closes the innermost object or array 
 void pl_json_text(struct pl_json *json, const char *key, const char *value);
 void pl_json_integer(struct pl_json *json, const char *key, int64_t value);
 void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value);
+/* Shortest text that reads back the same; null where it is not a finite number. */
+void pl_json_real(struct pl_json *json, const char *key, double value);
 void pl_json_bool(struct pl_json *json, const char *key, bool value);
 
 #endif

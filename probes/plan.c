@@ -76,7 +76,7 @@ static char *cut(struct pl_parser *parser, char *token)
 static bool refuse_key(struct pl_parser *parser, const char *word, const struct pl_key *keys,
                        int count)
 {
-    char known[160] = "";
+    char known[320] = "";
     size_t used = 0;
     for (int i = 0; i < count && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, " %s", keys[i].name);
@@ -127,6 +127,18 @@ static bool take_case(struct pl_parser *parser, char **rest)
     parser->type_name = parser->op_name = NULL;
     return take_tokens(parser, "case", pl_case_keys, pl_case_key_count, rest) &&
            pl_finish_case(parser);
+}
+
+static bool take_pingpong(struct pl_parser *parser, char **rest)
+{
+    struct pl_plan *plan = parser->plan;
+    struct pl_pingpong *p =
+        append(&plan->pingpongs, &plan->pingpong_count, sizeof *plan->pingpongs);
+    if (!p)
+        return no_memory(parser);
+    *p = (struct pl_pingpong){.line = parser->error->line, .reps = 100};
+    return take_tokens(parser, "pingpong", pl_pingpong_keys, pl_pingpong_key_count, rest) &&
+           pl_finish_pingpong(parser);
 }
 
 static bool take_config_id(struct pl_parser *parser, const char *id)
@@ -181,11 +193,14 @@ static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
         return take_case(parser, &rest);
     if (strcmp(word, "config") == 0)
         return take_config_line(parser, &rest);
+    if (strcmp(word, "pingpong") == 0)
+        return take_pingpong(parser, &rest);
     if (strcmp(word, "set") != 0)
-        return pl_refuse(parser, "a line starts with set, config, case or #");
+        return pl_refuse(parser, "a line starts with set, config, case, pingpong or #");
     if (*set_seen)
         return pl_refuse(parser, "'set' stands twice; put all keys on one line");
     *set_seen = true;
+    parser->set_line = parser->error->line;
     return take_tokens(parser, "set", pl_set_keys, pl_set_key_count, &rest);
 }
 
@@ -231,7 +246,11 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
                              .warmup = 16,
                              .rewarm = 1,
                              .sync = pl_syncs[0],
-                             .clock = pl_clocks[0]};
+                             .clock = pl_clocks[0],
+                             .clock_sync = pl_clock_syncs[0],
+                             .clock_fit_ms = 500,
+                             .clock_multiple = 10,
+                             .nrep = {.least = 20, .step = 10, .most = 1000}};
     *error = (struct pl_plan_error){.line = 1};
     struct pl_config *world = append(&plan->configs, &plan->config_count, sizeof *plan->configs);
     if (!world)
@@ -257,9 +276,9 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
     }
     error->line = 0;
     at_token(&parser, "case");
-    if (plan->case_count == 0 && plan->config_count == 1)
+    if (plan->case_count == 0 && plan->config_count == 1 && plan->pingpong_count == 0)
         return pl_refuse(&parser, "there is none; add a line 'case id=0 function=… bytes=…'");
-    return ids_are_unique(&parser);
+    return ids_are_unique(&parser) && pl_finish_plan(&parser);
 }
 
 void pl_plan_free(struct pl_plan *plan)
@@ -268,6 +287,7 @@ void pl_plan_free(struct pl_plan *plan)
         free(plan->configs[i].knobs);
     free(plan->configs);
     free(plan->cases);
+    free(plan->pingpongs);
     free(plan->text);
     *plan = (struct pl_plan){0};
 }

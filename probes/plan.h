@@ -3,7 +3,9 @@
 #ifndef PL_PLAN_H
 #define PL_PLAN_H
 
+#include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
+#include "nrep/nrep.h"
 #include "sync/sync.h"
 #include "variant.h"
 
@@ -29,8 +31,9 @@ struct pl_case {
     int line;
     int id;
     enum pl_function function;
-    const char *variant_name; /* as the plan has it: default, library, or a catalogue name */
-    const struct pl_variant *variant; /* NULL for default and library */
+    const char *variant_name; /* as the plan has it: default, library, empty, or of the catalogue */
+    const struct pl_variant *variant; /* NULL for default, library and empty */
+    bool empty;                       /* nothing is called: what timer and start scheme leave */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
@@ -39,6 +42,18 @@ struct pl_case {
     int reps;
     int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
 };
+
+/* In which state the caches are when a repetition starts (measure/cache.h). */
+enum pl_cache_mode { PL_CACHE_WARM, PL_CACHE_CYCLE, PL_CACHE_OVERWRITE };
+
+/* Round trips of one message size, for every class of pairs of ranks. */
+struct pl_pingpong {
+    int line;
+    int bytes;
+    int reps;
+};
+
+#define PL_BUDGET_MS 2000 /* of starts that repeat, where the plan sets no budget_ms */
 
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 
@@ -49,11 +64,19 @@ struct pl_plan {
     int blocks, warmup, rewarm;
     const struct pl_sync *sync;
     const struct pl_clock *clock;
+    const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */
+    int clock_fit_ms;                       /* over how long a drift is learnt */
+    int clock_multiple; /* of the clock's residual error: shorter global run times are refused */
     const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
-    int config_count, case_count;
+    int64_t window_ns; /* 0: by measurement */
+    enum pl_cache_mode cache;
+    struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
+    int64_t budget_ms;        /* time limit; 0: none */
+    int config_count, case_count, pingpong_count;
     struct pl_config *configs;
     struct pl_case *cases;
+    struct pl_pingpong *pingpongs;
 };
 
 struct pl_plan_error {

@@ -10,6 +10,10 @@ struct pl_parser {
     int nprocs;
     struct pl_case *current;         /* the case whose line is read */
     const char *type_name, *op_name; /* of that case; NULL where the defaults hold */
+    int set_line;                    /* 0: none yet */
+    int reps_line, reps;             /* of the first case that says how many; 0: none */
+    bool blocks_given;               /* and the bounds of a stopping rule: */
+    bool nrep_min_given, nrep_step_given, nrep_max_given;
 };
 
 struct pl_key {
@@ -18,11 +22,14 @@ struct pl_key {
     bool required;
 };
 
-extern const struct pl_key pl_set_keys[], pl_case_keys[];
-extern const int pl_set_key_count, pl_case_key_count;
+extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[];
+extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count;
 
 /* What only the whole line can tell: does the variant compute the function, is the op defined … */
 bool pl_finish_case(struct pl_parser *parser);
+bool pl_finish_pingpong(struct pl_parser *parser);
+/* What only the whole plan can tell. */
+bool pl_finish_plan(struct pl_parser *parser);
 
 /* Fill in error->why and return false. pl_refuse_token replaces the token as well. */
 bool pl_refuse(struct pl_parser *parser, const char *format, ...)

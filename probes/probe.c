@@ -4,25 +4,34 @@
 #include "system/report.h"
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_PLAN = 256, OPTION_OUT, OPTION_LIST, OPTION_CHECK_PLAN, OPTION_HELP, OPTION_VERSION };
+/* Indices into the table; those from OPTION_CHECK_PLAN on stand alone. */
+enum {
+    OPTION_PLAN,
+    OPTION_OUT,
+    OPTION_CHECK_PLAN,
+    OPTION_LIST,
+    OPTION_HELP,
+    OPTION_VERSION,
+    OPTION_COUNT
+};
 
-struct entry {
+static const struct entry {
     struct option option;
     const char *argument, *help;
+} options[OPTION_COUNT] = {
+    [OPTION_PLAN] = {{"plan", required_argument, NULL, 0}, "FILE", "measure what a plan says"},
+    [OPTION_OUT] = {{"out", required_argument, NULL, 0},
+                    "FILE",
+                    "where the records go (with --plan)"},
+    [OPTION_CHECK_PLAN] = {{"check-plan", required_argument, NULL, 0}, "FILE", "parse a plan only"},
+    [OPTION_LIST] = {{"list", no_argument, NULL, 0}, "", "what this probe knows, as JSON"},
+    [OPTION_HELP] = {{"help", no_argument, NULL, 0}, "", "this text"},
+    [OPTION_VERSION] = {{"version", no_argument, NULL, 0}, "", "the version"},
 };
-
-static const struct entry options[] = {
-    {{"plan", required_argument, NULL, OPTION_PLAN}, "FILE", "measure what a plan says"},
-    {{"out", required_argument, NULL, OPTION_OUT}, "FILE", "where the records go (with --plan)"},
-    {{"check-plan", required_argument, NULL, OPTION_CHECK_PLAN}, "FILE", "parse a plan only"},
-    {{"list", no_argument, NULL, OPTION_LIST}, "", "what this probe knows, as JSON"},
-    {{"help", no_argument, NULL, OPTION_HELP}, "", "this text"},
-    {{"version", no_argument, NULL, OPTION_VERSION}, "", "the version"},
-};
-enum { OPTION_COUNT = sizeof options / sizeof *options };
 
 static const struct {
     const char *name, *help;
@@ -71,44 +80,63 @@ static int flushed(void)
     return fflush(stdout) == 0 && !ferror(stdout) ? PL_EXIT_FINE : PL_EXIT_FAILED;
 }
 
-int main(int argc, char **argv)
+/* getopt_long takes a beginning for the whole name; a name that is cut short is a mistake here. */
+static bool spelled_out(char **argv, const struct option *option)
+{
+    bool apart = option->has_arg == required_argument && optarg == argv[optind - 1];
+    const char *given = argv[optind - (apart ? 2 : 1)] + 2;
+    size_t length = strlen(option->name);
+    return strncmp(given, option->name, length) == 0 && (!given[length] || given[length] == '=');
+}
+
+/* Every option is looked at before any is obeyed, so their order means nothing. `values` by index
+ * into `options`: NULL where an option is not given, its argument or "" where it is. */
+static int read_options(int argc, char **argv, const char *values[OPTION_COUNT])
 {
     struct option table[OPTION_COUNT + 1] = {0};
-    const char *plan = NULL, *out = NULL, *check = NULL;
-    int option;
-
     for (int i = 0; i < OPTION_COUNT; i++)
         table[i] = options[i].option;
-    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        switch (option) {
-        case OPTION_PLAN:
-            plan = optarg;
-            break;
-        case OPTION_OUT:
-            out = optarg;
-            break;
-        case OPTION_CHECK_PLAN:
-            check = optarg;
-            break;
-        case OPTION_LIST:
-            pl_list(stdout);
-            return flushed();
-        case OPTION_HELP:
-            help();
-            return flushed();
-        case OPTION_VERSION:
-            printf("probe %s\n", PL_VERSION);
-            return flushed();
-        default: /* getopt_long has said what is wrong */
+    for (int index = 0, option; (option = getopt_long(argc, argv, "", table, &index)) != -1;) {
+        if (option == '?') /* getopt_long has said what is wrong */
             return usage("unknown or incomplete option", "");
-        }
+        if (!spelled_out(argv, &table[index]))
+            return usage("write the whole name: --", table[index].name);
+        if (values[index])
+            return usage("this option stands twice: --", table[index].name);
+        values[index] = optarg ? optarg : "";
     }
+    return PL_EXIT_FINE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *values[OPTION_COUNT] = {0};
+    const char *const *given = values;
+    int count = 0, result = read_options(argc, argv, values);
+
+    if (result != PL_EXIT_FINE)
+        return result;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        count += given[i] != NULL;
     if (optind < argc)
-        return plan || out || check ? usage("options do not go with the command ", argv[optind])
-                                    : run_command(argc - optind, argv + optind);
-    if (check)
-        return plan || out ? usage("--check-plan stands alone", "") : pl_check_plan(check);
-    if (!plan || !out)
+        return count ? usage("options do not go with the command ", argv[optind])
+                     : run_command(argc - optind, argv + optind);
+    if (given[OPTION_PLAN] && given[OPTION_OUT] && count == 2)
+        return pl_run(given[OPTION_PLAN], given[OPTION_OUT]);
+    for (int i = OPTION_CHECK_PLAN; i < OPTION_COUNT; i++)
+        if (given[i] && count > 1) {
+            fprintf(stderr, "probe: --%s stands alone; see probe --help\n", options[i].option.name);
+            return PL_EXIT_USAGE;
+        }
+    if (given[OPTION_CHECK_PLAN])
+        return pl_check_plan(given[OPTION_CHECK_PLAN]);
+    if (given[OPTION_LIST])
+        pl_list(stdout);
+    else if (given[OPTION_HELP])
+        help();
+    else if (given[OPTION_VERSION])
+        printf("probe %s\n", PL_VERSION);
+    else
         return usage("--plan FILE and --out FILE are needed", "");
-    return pl_run(plan, out);
+    return flushed();
 }

@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "clock/global.h"
 #include "measure/series.h"
 #include "measure/types.h"
 #include "system/facts.h"
@@ -129,14 +130,21 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_text(json, "name", plan->clock->name);
     pl_json_integer(json, "resolution_ns", facts->clock.resolution_ns);
     pl_json_integer(json, "cost_ns", facts->clock.cost_ns);
+    pl_json_bool(json, "shared", plan->clock->shared);
     pl_json_end(json);
     pl_json_unsigned(json, "seed", plan->seed);
     pl_json_integer(json, "blocks", plan->blocks);
     pl_json_integer(json, "warmup", plan->warmup);
     pl_json_integer(json, "rewarm", plan->rewarm);
+    pl_json_text(json, "runtime", plan->runtime == PL_RUNTIME_GLOBAL ? "global" : "local");
+    pl_json_object(json, "cache");
+    pl_json_text(json, "mode", pl_cache_mode_name(facts->cache->mode));
+    pl_json_unsigned(json, "bytes", facts->cache->bytes);
+    pl_json_end(json);
     pl_json_object(json, "environment");
     pl_environment_json(json);
     pl_json_end(json);
+    pl_factors_json(json, facts->factors);
     end(record);
 }
 
@@ -204,7 +212,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
 }
 
 void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series)
+                       const struct pl_series *series, const struct pl_counters *counters)
 {
     struct pl_json *json = start(record, "samples");
     pl_json_integer(json, "case", case_id);
@@ -219,6 +227,113 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_end(json);
     pl_json_integer(json, "late", series->late);
     pl_json_integer(json, "overrun", series->overrun);
+    pl_json_integer(json, "window_ns",
+                    series->start.scheme->needs_estimate ? series->start.window_ns : 0);
+    pl_json_bool(json, "budget_spent", series->budget_spent);
+    pl_counters_json(json, counters);
+    end(record);
+}
+
+void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
+                    const struct pl_nrep_rule *rule, const double *values)
+{
+    struct pl_json *json = start(record, "nrep");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "nrep", nrep);
+    pl_json_text(json, "ended_by", ended_by);
+    pl_json_array(json, "criteria");
+    for (int i = 0; i < rule->count; i++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", rule->conditions[i].criterion->name);
+        pl_json_real(json, "threshold", rule->conditions[i].threshold);
+        pl_json_real(json, "value", values[i]);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
+                        const struct pl_pingpong *line, const int64_t *ns)
+{
+    struct pl_json *json = start(record, "pingpong");
+    pl_json_integer(json, "first", first);
+    pl_json_integer(json, "second", second);
+    pl_json_text(json, "pair", pair);
+    pl_json_integer(json, "bytes", line->bytes);
+    pl_json_array(json, "round_trip_ns");
+    for (int i = 0; i < line->reps; i++)
+        pl_json_integer(json, NULL, ns[i]);
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,
+                          int64_t took_ns)
+{
+    struct pl_json *json = start(record, "clock_sync");
+    pl_json_text(json, "algorithm", algorithm);
+    pl_json_integer(json, "domains", domains);
+    pl_json_real(json, "seconds", (double)took_ns / 1e9);
+    end(record);
+}
+
+void pl_record_clock_model(struct pl_record *record, int domain, const char *host, int rank,
+                           const struct pl_model *model)
+{
+    struct pl_json *json = start(record, "clock_model");
+    pl_json_integer(json, "domain", domain);
+    pl_json_text(json, "host", host);
+    pl_json_integer(json, "rank", rank);
+    pl_json_integer(json, "origin_ns", model->origin_ns);
+    pl_json_integer(json, "offset_ns", model->offset_ns);
+    pl_json_real(json, "slope", model->slope);
+    end(record);
+}
+
+void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
+                           const struct pl_global_error *errors, int domains)
+{
+    struct pl_json *json = start(record, "clock_error");
+    pl_json_text(json, "when", when);
+    pl_json_integer(json, "since_ns", since_ns);
+    pl_json_array(json, "errors_ns");
+    for (int i = 0; i < domains && errors; i++)
+        pl_json_integer(json, NULL, errors[i].error_ns);
+    pl_json_end(json);
+    pl_json_array(json, "bounds_ns");
+    for (int i = 0; i < domains && errors; i++)
+        pl_json_integer(json, NULL, errors[i].bound_ns);
+    pl_json_end(json);
+    end(record);
+}
+
+void pl_record_refused(struct pl_record *record, int case_id, const char *reason)
+{
+    struct pl_json *json = start(record, "refused");
+    pl_json_integer(json, "case", case_id);
+    pl_json_text(json, "reason", reason);
+    end(record);
+}
+
+void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
+                    const struct pl_host_load *loads)
+{
+    if (!record->json.out)
+        return;
+    struct pl_json *json = start(record, "load");
+    pl_json_array(json, "hosts");
+    for (int host = 0; host < hosts->count; host++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "host", hosts->names[host]);
+        pl_json_real(json, "load_start", loads[host].average_start);
+        pl_json_real(json, "load_end", loads[host].average_end);
+        pl_json_real(json, "busy_seconds", loads[host].busy);
+        pl_json_real(json, "own_seconds", loads[host].own);
+        pl_json_real(json, "stolen_seconds", loads[host].stolen);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
     end(record);
 }
 

@@ -6,8 +6,11 @@
 #define PL_RECORD_H
 
 #include "json.h"
+#include "measure/cache.h"
 #include "measure/config.h"
 #include "plan.h"
+#include "system/factors.h"
+#include "system/load.h"
 #include "system/placement.h"
 
 #include <stdbool.h>
@@ -25,6 +28,8 @@ struct pl_record_facts {
     int processing_units;
     const struct pl_placement *placement;
     struct pl_clock_quality clock;
+    const struct pl_cache *cache;
+    const struct pl_factors *factors;
 };
 
 void pl_record_silent(struct pl_record *record);
@@ -48,7 +53,23 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
                      const int *order, int count);
 struct pl_series; /* what its last run found */
 void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series);
+                       const struct pl_series *series, const struct pl_counters *counters);
+/* A case is at its end: after so many samples, ended by criteria, maximum or budget. */
+void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
+                    const struct pl_nrep_rule *rule, const double *values);
+/* The round trips of a line of the plan between two ranks, line->reps of them. */
+void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
+                        const struct pl_pingpong *line, const int64_t *ns);
+void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,
+                          int64_t took_ns);
+void pl_record_clock_model(struct pl_record *record, int domain, const char *host, int rank,
+                           const struct pl_model *model);
+struct pl_global_error; /* by domain */
+void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
+                           const struct pl_global_error *errors, int domains);
+void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
+void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
+                    const struct pl_host_load *loads);
 void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
 
 #endif

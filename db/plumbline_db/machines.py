@@ -38,19 +38,23 @@ def put_library(db: Database, library: Library) -> None:
     with db.transaction():
         db.rows(
             """INSERT INTO library VALUES (:fingerprint, :id, :family, :version, :version_string,
-                                           :prefix)
+                                           :prefix, :build)
                ON CONFLICT (fingerprint) DO UPDATE SET id = :id, family = :family,
-                   version = :version, version_string = :version_string, prefix = :prefix""",
-            msgspec.structs.asdict(library),
+                   version = :version, version_string = :version_string, prefix = :prefix,
+                   build = :build""",
+            msgspec.structs.asdict(library)
+            | {"build": msgspec.json.encode(library.build, order="sorted").decode()},
         )
 
 
 def library(db: Database, fingerprint: str) -> Library:
     row = db.row(
-        """SELECT id, family, version, version_string, prefix, fingerprint
+        """SELECT id, family, version, version_string, prefix, fingerprint, build
            FROM library WHERE fingerprint = :fingerprint""",
         {"fingerprint": fingerprint},
     )
     if row is None:
         raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
-    return Library(*row)
+    id, family, version, version_string, prefix, fingerprint, build = row
+    made = msgspec.json.decode(build, type=dict[str, str])
+    return Library(id, family, version, version_string, prefix, fingerprint, made)

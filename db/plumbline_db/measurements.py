@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from plumbline_db import configurations
+from plumbline_db import configurations, trust
+from plumbline_db.blobs import blob, times
 from plumbline_db.connection import Database
 from plumbline_db.records import (
     Begin,
@@ -27,14 +27,12 @@ from plumbline_db.records import (
 )
 
 
-def blob(times_ns: Sequence[int]) -> bytes:
-    """64-bit little-endian integers."""
-    return np.asarray(times_ns, dtype="<i8").tobytes()
-
-
-def times(stored: bytes) -> list[int]:
-    """The inverse of `blob`."""
-    return [int(value) for value in np.frombuffer(stored, "<i8")]
+def samples_record(
+    case: int, block: int, warmup: bytes, ns: bytes, late: int, overrun: int, counts: str
+) -> Samples:
+    """A row of sample_block under the id of its case."""
+    counted = msgspec.json.decode(counts, type=dict[str, int])
+    return Samples(case, block, times(warmup), times(ns), late, overrun, counted)
 
 
 def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
@@ -67,18 +65,23 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
             )
     rows = _put_cases(db, run, records, known)
     db.many(
-        "INSERT INTO sample_block VALUES (:measurement, :block, :warmup, :samples)",
+        """INSERT INTO sample_block
+           VALUES (:measurement, :block, :warmup, :samples, :late, :overrun, :counts)""",
         [
             {
                 "measurement": rows[record.case],
                 "block": record.block,
                 "warmup": blob(record.warmup_ns),
                 "samples": blob(record.ns),
+                "late": record.late,
+                "overrun": record.overrun,
+                "counts": msgspec.json.encode(record.counts).decode(),
             }
             for record in records
             if isinstance(record, Samples)
         ],
     )
+    trust.put(db, run, records, rows)
 
 
 def _put_cases(
@@ -96,9 +99,10 @@ def _put_cases(
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
             """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, begun, outcome, detail)
+                   bytes, bytes_moved, type, op, root, reps, delay_ns, begun, outcome, detail)
                VALUES (:run, :case, :function, :variant, :config, :configuration,
-                   :bytes, :bytes_moved, :type, :op, :root, :reps, :begun, :outcome, :detail)
+                   :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :begun, :outcome,
+                   :detail)
                RETURNING number""",
             msgspec.structs.asdict(record)
             | {
@@ -114,7 +118,8 @@ def _put_cases(
 
 def records(db: Database, run_id: str) -> list[ProbeRecord]:
     """Everything the probe wrote in a launch: header, configs, cases, then begin and check of each
-    case, then the blocks in their order, then the footer."""
+    case, the clocks, the blocks in their order, what came of them (stopping rules, refusals,
+    round trips, clocks at the end, load), then the footer."""
     row = db.row("SELECT number, header, footer FROM run WHERE id = :id", {"id": run_id})
     if row is None:
         raise ValueError(f"run {run_id} is not stored in {db.path}")
@@ -132,16 +137,19 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
     ]
     cases = db.rows(
         """SELECT case_id, function, variant, config, bytes, bytes_moved, type, op, root, reps,
-                  begun, outcome, detail FROM measurement WHERE run = :run ORDER BY number""",
+                  delay_ns, begun, outcome, detail
+           FROM measurement WHERE run = :run ORDER BY number""",
         key,
     )
-    result += [CaseRecord(*case[:10]) for case in cases]
+    result += [CaseRecord(*case[:11]) for case in cases]
     for case_id, *_, begun, outcome, detail in cases:
         if begun:
             result.append(Begin(case_id))
         if outcome is not None:
             result.append(Check(case_id, outcome, detail))
+    result += trust.before_blocks(db, row[0])
     result += _blocks(db, key)
+    result += trust.after_blocks(db, row[0])
     if row[2] is not None:
         result.append(msgspec.json.decode(row[2], type=Footer))
     return result
@@ -153,9 +161,9 @@ def _blocks(db: Database, key: dict[str, Any]) -> list[ProbeRecord]:
         for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)
     }
     samples = [
-        Samples(case, block, times(warmup), times(ns))
-        for case, block, warmup, ns in db.rows(
-            """SELECT m.case_id, b.block, b.warmup, b.samples
+        samples_record(*row)
+        for row in db.rows(
+            """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts
                FROM measurement m JOIN sample_block b ON b.measurement = m.number
                WHERE m.run = :run""",
             key,

@@ -111,8 +111,10 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` and `overrun` count repetitions that the start scheme found
-    invalid (not in `ns`). `counts`: what kernel and processor counted, over all ranks, warm-up and
-    start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
+    invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`:
+    what kernel and processor counted, over all ranks, warm-up and start scheme too:
+    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
     by name; what the machine cannot count is not there (the header's factors say why)."""
 
     case: int
@@ -122,6 +124,8 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     late: int = 0
     overrun: int = 0
     counts: dict[str, int] = {}
+    window_ns: int = 0
+    budget_spent: bool = False
 
 
 class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
@@ -146,12 +150,14 @@ class ClockSync(Record, frozen=True, tag_field="record", tag="clock_sync"):
 
 class ClockError(Record, frozen=True, tag_field="record", tag="clock_error"):
     """The residual error of the global clock, measured after synchronisation and after the last
-    block. `errors_ns` by domain: the largest deviation from the reference that the measurement
-    cannot exclude; `since_ns`: time since synchronisation."""
+    block, by fresh ping-pongs of each domain with the reference. By domain: `errors_ns`, the
+    largest deviation seen if messages take equally long both ways; `bounds_ns`, the largest that
+    unequal ways could hide, whatever they were. `since_ns`: time since synchronisation."""
 
     when: Literal["start", "end"]
     since_ns: int
     errors_ns: list[int]
+    bounds_ns: list[int] = []
 
 
 class Refused(Record, frozen=True, tag_field="record", tag="refused"):
@@ -176,12 +182,15 @@ class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
     criteria: list[Criterion]
 
 
+Pair = Literal["same_core", "same_socket", "other_socket", "other_node"]
+
+
 class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
     """Round trips between two ranks. `pair`: the class of the pair."""
 
     first: int
     second: int
-    pair: Literal["same_core", "same_socket", "other_socket", "other_node"]
+    pair: Pair
     bytes: int
     round_trip_ns: list[int]
 
@@ -244,7 +253,8 @@ class Machine(Record, frozen=True):
 
 
 class Library(Record, frozen=True):
-    """One installed MPI. `id` is readable (`openmpi-4.1.4`); `fingerprint` tells builds apart."""
+    """One installed MPI. `id` is readable (`openmpi-4.1.4`); `fingerprint` tells builds apart;
+    `build` is what the library says about its making (`compiler`, `configure`, …)."""
 
     id: str
     family: str
@@ -252,6 +262,7 @@ class Library(Record, frozen=True):
     version_string: str
     prefix: str
     fingerprint: str
+    build: dict[str, str] = {}
 
 
 class Campaign(Record, frozen=True):
@@ -301,6 +312,7 @@ class Case(Record, frozen=True):
     type: str
     op: str
     root: int
+    delay_ns: int = 0
 
 
 class Medians(Record, frozen=True):
@@ -390,6 +402,35 @@ class Winner(Record, frozen=True):
     speedup_high: float
     removes: list[str]
     restrictions: list[str]
+
+
+class HalfTrips(Record, frozen=True):
+    """Messages of one size between ranks of one class of pairs: `seconds[i]` is the median over the
+    launch `runs[i]` of half a round trip."""
+
+    pair: Pair
+    bytes: int
+    runs: list[int]
+    seconds: list[float]
+
+
+class Hockney(Record, frozen=True):
+    """t(m) = alpha + beta m between ranks of one class of pairs, for bytes_from <= m <= bytes_to.
+    `piece` 0: one line for all sizes; 1 and 2: before and after a change of protocol. Intervals
+    are of 95 %, None for too few launches. `deviation`: mean of |t(m) - measured| / measured."""
+
+    pair: Pair
+    piece: int
+    bytes_from: int
+    bytes_to: int
+    alpha_seconds: float
+    alpha_low: float | None
+    alpha_high: float | None
+    beta_seconds_per_byte: float
+    beta_low: float | None
+    beta_high: float | None
+    deviation: float
+    launches: int
 
 
 class Export(Record, frozen=True):

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from plumbline_db import campaigns, configurations, measurements
+from plumbline_db import campaigns, configurations, measurements, trust
+from plumbline_db.blobs import array
 from plumbline_db.connection import Database
-from plumbline_db.records import Case, Check, Footer, Header, Medians, ProbeRecord, Run, Samples
+from plumbline_db.records import (
+    Case,
+    Check,
+    Footer,
+    Header,
+    Load,
+    Medians,
+    ProbeRecord,
+    Refused,
+    Run,
+    Samples,
+)
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcome, run.reason,
                     run.argv, run.environment, run.plan, run.stderr, run.started, run.seconds,
@@ -85,11 +98,25 @@ def header(db: Database, run_id: str) -> Header | None:
     return msgspec.json.decode(row[0], type=Header)
 
 
+def first_header(
+    db: Database, campaign: str, suite: str | None = None
+) -> tuple[str, Header] | None:
+    """Id and header of the first finished launch of a campaign, or of a suite of it."""
+    row = db.row(
+        """SELECT run.id, run.header FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND (:suite IS NULL OR suite.name = :suite)
+             AND run.outcome = 'finished' AND run.header IS NOT NULL
+           ORDER BY run.number LIMIT 1""",
+        {"campaign": campaign, "suite": suite},
+    )
+    return None if row is None else (row[0], msgspec.json.decode(row[1], type=Header))
+
+
 def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
-                  m.case_id, m.outcome, m.detail
+                  m.delay_ns, m.case_id, m.outcome, m.detail
            FROM measurement m JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
@@ -103,49 +130,121 @@ def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple
     ]
 
 
+def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
+    """Cases of finished launches whose samples are not results, in the order of the launches."""
+    found = db.rows(
+        """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
+                  m.root, m.delay_ns, m.case_id, refusal.reason
+           FROM refusal JOIN measurement m ON m.number = refusal.measurement
+           JOIN configuration c ON c.number = m.configuration
+           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished' ORDER BY m.number""",
+        {"campaign": campaign},
+    )
+    return [
+        (Case(f, v, configurations.knobs(k), *rest), Refused(case, reason))
+        for suite, f, v, k, *rest, case, reason in found
+        if suite in suites
+    ]
+
+
 def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
     found = db.rows(
-        """SELECT m.case_id, b.block, b.warmup, b.samples
+        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts
            FROM sample_block b JOIN measurement m ON m.number = b.measurement
            JOIN run ON run.number = m.run
            WHERE run.id = :run AND m.case_id = :case ORDER BY b.block""",
         {"run": run_id, "case": case_id},
     )
-    return [
-        Samples(case, block, measurements.times(warmup), measurements.times(ns))
-        for case, block, warmup, ns in found
-    ]
+    return [measurements.samples_record(*row) for row in found]
 
 
-def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]:
-    """Median of all samples (warm-up apart) of each case in each finished launch, in seconds.
+class LaunchSamples(NamedTuple):
+    """All samples of one case (warm-up apart, blocks in their order) in each launch: `ns[i]` are
+    those of the launch numbered `runs[i]`, in nanoseconds. The number is unique in the database, so
+    that it pairs the two sides of a comparison."""
 
-    Only cases whose check is ok. `runs` holds launch numbers, which are unique in the database: the
-    same number in two Medians is the same launch. Launches are in order of `suites`, then of
-    sequence; cases in order of first appearance."""
+    case: Case
+    runs: list[int]
+    ns: list[NDArray[np.int64]]
+
+
+def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[LaunchSamples]:
+    """The samples of each case in each finished launch.
+
+    Only cases whose check is ok and whose samples were not refused. Launches are in order of
+    `suites`, then of sequence; cases in order of first appearance."""
     blobs: dict[tuple[Any, ...], dict[int, list[bytes]]] = {}
     for suite in dict.fromkeys(suites):
         for number, *key, blob in db.rows(
             """SELECT run.number, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                      m.root, b.samples
+                      m.root, m.delay_ns, b.samples
                FROM suite JOIN run ON run.suite = suite.number
                JOIN measurement m ON m.run = run.number
                JOIN configuration c ON c.number = m.configuration
                JOIN sample_block b ON b.measurement = m.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
                  AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+                 AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
                ORDER BY run.sequence, m.case_id, b.block""",
             {"campaign": campaign, "suite": suite},
         ):
             blobs.setdefault(tuple(key), {}).setdefault(number, []).append(blob)
     return [
-        Medians(
+        LaunchSamples(
             Case(f, v, configurations.knobs(k), *rest),
             list(launches),
-            [1e-9 * float(np.median(np.frombuffer(b"".join(b), "<i8"))) for b in launches.values()],
+            [array(b"".join(stored)) for stored in launches.values()],
         )
         for (f, v, k, *rest), launches in blobs.items()
+    ]
+
+
+def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]:
+    """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
+    cases and in which order: `launch_samples`. Other averages: plumbline.averages."""
+    return [
+        Medians(found.case, found.runs, [1e-9 * float(np.median(ns)) for ns in found.ns])
+        for found in launch_samples(db, campaign, suites)
+    ]
+
+
+class Surroundings(NamedTuple):
+    """What the probe said about the surroundings of a finished launch; `wall_seconds` from header
+    to footer, which `load` covers."""
+
+    number: int
+    run: str
+    suite: str
+    header: Header
+    load: Load | None
+    wall_seconds: float
+
+
+def surroundings(
+    db: Database, campaign: str, suites: Sequence[str] | None = None
+) -> list[Surroundings]:
+    """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
+    found = db.rows(
+        """SELECT run.number, run.id, suite.name, run.header, run.footer
+           FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+             AND run.header IS NOT NULL AND run.footer IS NOT NULL
+           ORDER BY run.number""",
+        {"campaign": campaign},
+    )
+    return [
+        Surroundings(
+            number,
+            run,
+            suite,
+            msgspec.json.decode(text, type=Header),
+            trust.load_of(db, number),
+            msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
+        )
+        for number, run, suite, text, footer in found
+        if suites is None or suite in suites
     ]
 
 

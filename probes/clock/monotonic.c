@@ -14,5 +14,6 @@ static int64_t now_ns(void)
 const struct pl_clock pl_clock_monotonic = {
     .name = "monotonic",
     .summary = "CLOCK_MONOTONIC: slewed by NTP",
+    .shared = true,
     .now_ns = now_ns,
 };

@@ -14,5 +14,6 @@ static int64_t now_ns(void)
 const struct pl_clock pl_clock_monotonic_raw = {
     .name = "monotonic_raw",
     .summary = "CLOCK_MONOTONIC_RAW: not slewed by NTP",
+    .shared = true,
     .now_ns = now_ns,
 };

@@ -1,5 +1,7 @@
 /* MPI_Wtime: what applications and most benchmarks use. A double in seconds, so its step grows with
- * the distance from the library's origin. */
+ * the distance from the library's origin. Open MPI 4.1 puts that origin at the start of each
+ * process, so two processes of a node read different times: not shared, whatever
+ * MPI_WTIME_IS_GLOBAL says. */
 #include "clock/clock.h"
 
 #include <mpi.h>

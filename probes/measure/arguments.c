@@ -13,6 +13,13 @@ static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *
                        c->root);
 }
 
+struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
+{
+    struct pl_shape shape = shape_of(c, world);
+    size_t size = pl_types[c->type].size;
+    return (struct pl_arguments_size){(size_t)shape.send * size, (size_t)shape.recv * size};
+}
+
 /* A zeroed, hence touched, buffer with its guards. NULL: no memory. */
 static unsigned char *allocate(size_t bytes, size_t page, void **memory)
 {
@@ -27,12 +34,11 @@ bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
     size_t send = 0, recv = 0;
     *buffers = (struct pl_buffers){.guard = (size_t)sysconf(_SC_PAGESIZE)};
     for (int i = 0; i < plan->case_count; i++) {
-        struct pl_shape shape = shape_of(&plan->cases[i], world);
-        size_t size = pl_types[plan->cases[i].type].size;
-        if ((size_t)shape.send * size > send)
-            send = (size_t)shape.send * size;
-        if ((size_t)shape.recv * size > recv)
-            recv = (size_t)shape.recv * size;
+        struct pl_arguments_size size = pl_arguments_size(&plan->cases[i], world);
+        if (size.send > send)
+            send = size.send;
+        if (size.recv > recv)
+            recv = size.recv;
     }
     buffers->send = allocate(send, buffers->guard, &buffers->memory[0]);
     buffers->recv = allocate(recv, buffers->guard, &buffers->memory[1]);

@@ -23,6 +23,13 @@ bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
                      const struct pl_world *world);
 void pl_buffers_close(struct pl_buffers *buffers);
 
+/* Bytes of the buffers that a case needs on this rank. */
+struct pl_arguments_size {
+    size_t send, recv;
+};
+
+struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world);
+
 /* One case on this rank: what is called, and how large it is in bytes. */
 struct pl_arguments {
     struct pl_call call;

@@ -1,6 +1,8 @@
 #include "measure/blocks.h"
 
+#include "measure/clocks.h"
 #include "measure/random.h"
+#include "measure/rounds.h"
 #include "measure/series.h"
 
 #include <stdlib.h>
@@ -14,66 +16,90 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
 }
 
 /* One case in one block. False (on rank 0) when a call failed. */
-static bool time_case(struct pl_timing *timing, struct pl_series *series, int block,
-                      const struct pl_case *c)
+static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
+                      int block, int index)
 {
     const struct pl_plan *plan = timing->plan;
+    const struct pl_case *c = &plan->cases[index];
+    int reps = pl_rounds_next(rounds, index);
+    int64_t began_ns = pl_world_elapsed_ns(timing->world);
 
     pl_series_begin(series, c);
-    /* Counters of kernel and processor are read here … */
-    pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, c->reps);
-    /* … and here; a stopping rule asks for more repetitions here. */
+    series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
+    pl_counters_start(timing->counters);
+    pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
+    pl_counters_stop(timing->counters, timing->world);
+    pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (timing->world->rank > 0 || series->failures > 0)
         return timing->world->rank > 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         timing->timed_ns += series->ns[i];
-    pl_record_samples(timing->record, c->id, block, series);
+    pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
 
 static int64_t longest_series(const struct pl_plan *plan)
 {
-    int longest = 0;
-    for (int i = 0; i < plan->case_count; i++)
-        if (plan->cases[i].reps > longest)
-            longest = plan->cases[i].reps;
-    return (int64_t)longest + (plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm);
+    return (int64_t)pl_rounds_longest(plan) +
+           (plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm);
 }
+
+static const char short_of_memory[] = "out of memory for the samples; ask for fewer repetitions";
 
 const char *pl_blocks_run(struct pl_timing *timing)
 {
     const struct pl_plan *plan = timing->plan;
     const char *failure = NULL;
-    int *order = calloc((size_t)timing->case_count + 1, sizeof *order);
+    size_t bytes = ((size_t)timing->case_count + 1) * sizeof(int);
+    int *order = malloc(bytes), *cases = malloc(bytes);
+    int left = timing->case_count; /* cases that take part in the next block */
+    struct pl_rounds rounds;
     struct pl_series series = {.plan = plan,
                                .configs = timing->configs,
                                .world = timing->world,
                                .buffers = timing->buffers,
+                               .cache = timing->cache,
                                .delay = timing->delay,
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,
-                                         .global = timing->global,
-                                         .crowded = timing->crowded}};
+                                         .global = &timing->global->model,
+                                         .crowded = timing->global->crowded}};
+    int64_t clock_error_ns = 0;
 
     bool room = pl_series_open(&series, longest_series(plan));
-    if (pl_p2p_agree(timing->world, !room || !order))
-        failure = "out of memory for the samples; ask for fewer repetitions";
+    room &= pl_rounds_open(&rounds, plan, timing->world, timing->record);
+    if (pl_p2p_agree(timing->world, !room || !order || !cases))
+        failure = short_of_memory;
+    else
+        memcpy(cases, timing->cases, (size_t)left * sizeof *cases);
+    if (!failure && !pl_clocks_open(timing->global, plan, timing->record, &clock_error_ns))
+        failure = short_of_memory;
     for (int block = 0; block < plan->blocks && !failure; block++) {
-        pl_block_order(plan->seed, block, timing->cases, timing->case_count, order);
-        pl_record_order(timing->record, block, plan, order, timing->case_count);
-        for (int i = 0; i < timing->case_count; i++)
-            if (!time_case(timing, &series, block, &plan->cases[order[i]]) && !failure)
+        pl_block_order(plan->seed, block, cases, left, order);
+        pl_record_order(timing->record, block, plan, order, left);
+        for (int i = 0; i < left; i++)
+            if (!time_case(timing, &series, &rounds, block, order[i]) && !failure)
                 failure = "an MPI call returned an error in the timed region of a case that had "
                           "passed its check";
+        left = pl_rounds_settle(&rounds, cases, left);
+        if (rounds.failed)
+            failure = short_of_memory;
         if (timing->record->error)
             failure = "the record could not be written";
         int stop = failure != NULL;
         pl_p2p_broadcast(timing->world, &stop, (int)sizeof stop);
         if (stop && !failure)
             failure = "rank 0 stopped";
+        if (plan->nrep.count > 0 && left == 0)
+            break;
     }
+    if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
+                                     clock_error_ns))
+        failure = short_of_memory;
     pl_series_close(&series);
+    pl_rounds_close(&rounds);
     free(order);
+    free(cases);
     return failure;
 }

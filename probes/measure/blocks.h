@@ -2,8 +2,10 @@
 #ifndef PL_BLOCKS_H
 #define PL_BLOCKS_H
 
+#include "clock/global.h"
 #include "measure/arguments.h"
 #include "measure/config.h"
+#include "measure/counters.h"
 #include "measure/delay.h"
 #include "record.h"
 
@@ -12,9 +14,10 @@ struct pl_timing {
     const struct pl_config_state *configs;
     const struct pl_world *world;
     const struct pl_buffers *buffers;
-    const struct pl_model *global; /* from this rank's timer to the global clock */
-    bool crowded;                  /* more ranks than processing units on some node */
+    struct pl_cache *cache;
+    struct pl_global *global; /* out: this rank's model of the global clock */
     struct pl_record *record;
+    struct pl_counters *counters;
     const int *cases; /* indices of the cases to time */
     int case_count;
     struct pl_delay delay; /* this rank's, where a case has a delay */

@@ -113,6 +113,8 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
         return PL_NOT_IN_FORCE;
     }
+    if (c->empty)
+        return PL_OK;
     /* Whatever the variant thinks of the arguments, the library computes the reference: one
      * agreement serves both. */
     pl_arguments_set(&arguments, c, world, buffers, config->comm);

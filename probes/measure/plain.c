@@ -78,10 +78,12 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
 
     pl_arguments_set(&arguments, c, world, timing->buffers, timing->configs[c->config].comm);
     pl_arguments_fill(&arguments, c, world, plan->seed);
+    pl_counters_start(timing->counters);
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);
     int64_t total = plan->plain->loop(timing, c, &arguments.call, c->reps, &failures);
     int64_t mean = (total + c->reps / 2) / c->reps;
     timing->timed_ns += untimed + total;
+    pl_counters_stop(timing->counters, world);
     PMPI_Barrier(world->sync);
     pl_p2p_gather(world, &mean, (int)sizeof mean, means);
     return pl_p2p_agree(world, failures);
@@ -105,8 +107,10 @@ const char *pl_plain_run(struct pl_timing *timing)
             failure = "an MPI call returned an error in the timed region of a case that had "
                       "passed its check";
         else if (timing->world->rank == 0)
-            pl_record_samples(timing->record, c->id, 0,
-                              &(struct pl_series){.ns = means, .count = ranks});
+            pl_record_samples(
+                timing->record, c->id, 0,
+                &(struct pl_series){.ns = means, .count = ranks, .start.scheme = plan->sync},
+                timing->counters);
         if (pl_p2p_agree(timing->world, timing->record->error))
             failure = "the record could not be written";
     }

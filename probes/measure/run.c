@@ -5,6 +5,7 @@
 #include "measure/blocks.h"
 #include "measure/check.h"
 #include "measure/file.h"
+#include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
@@ -19,8 +20,13 @@ struct launch {
     struct pl_record record;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
-    struct pl_model global; /* from this rank's timer to the global clock */
-    bool crowded;           /* more ranks than processing units on some node */
+    struct pl_nodes nodes;
+    struct pl_global global;
+    struct pl_cache cache;
+    struct pl_seat seat;
+    struct pl_hosts hosts;
+    struct pl_counters counters;
+    struct pl_load load; /* when the header was written */
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -57,9 +63,36 @@ static int open_plan(struct launch *launch, const char *path)
     }
     pl_p2p_broadcast(world, text, (int)size);
     bool good = pl_plan_parse(&launch->plan, text, size, world->size, &error);
-    if (!good && world->rank == 0)
+    /* What a processor lacks may be refused on some nodes only. */
+    int64_t refused = pl_p2p_agree(world, good ? 0 : world->size - world->rank);
+    if (refused == 0)
+        return PL_EXIT_FINE;
+    pl_p2p_fetch(world, world->size - (int)refused, &error, (int)sizeof error);
+    if (world->rank == 0)
         pl_plan_complain(path, &error);
-    return pl_p2p_agree(world, !good) ? PL_EXIT_USAGE : PL_EXIT_FINE;
+    return PL_EXIT_USAGE;
+}
+
+/* Before anything is timed. */
+static int start_timers(struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    launch->global = (struct pl_global){.world = &launch->world,
+                                        .nodes = &launch->nodes,
+                                        .clock = plan->clock,
+                                        .algorithm = plan->clock_sync,
+                                        .fit_ns = plan->clock_fit_ms * INT64_C(1000000),
+                                        .model = PL_MODEL_IDENTITY};
+    if (!pl_nodes_find(&launch->nodes, &launch->world)) {
+        say(launch, "nodes", "out of memory");
+        return PL_EXIT_FAILED;
+    }
+    if (!pl_global_start_timers(&launch->global)) {
+        say(launch, plan->clock->name,
+            "this timer does not start on some node; use clock=monotonic_raw");
+        return PL_EXIT_FAILED;
+    }
+    return PL_EXIT_FINE;
 }
 
 static int open_record(struct launch *launch, const char *path)
@@ -75,9 +108,21 @@ static int open_record(struct launch *launch, const char *path)
     return PL_EXIT_FAILED;
 }
 
+/* What the header says of the surroundings, and what the load record will need. */
+static bool look_around(struct launch *launch, const struct pl_placement *placement,
+                        hwloc_topology_t topology, struct pl_factors *factors)
+{
+    struct pl_factor_context context = {topology, &launch->counters};
+    pl_load_read(&launch->load);
+    pl_counters_open(&launch->counters, &launch->world);
+    return pl_hosts_open(&launch->hosts, &launch->world, placement) &&
+           pl_factors_gather(factors, &launch->world, &launch->hosts, &context);
+}
+
 static int write_header(struct launch *launch)
 {
     struct pl_placement placement;
+    struct pl_factors factors = {0};
     hwloc_topology_t topology;
     struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
     int result = PL_EXIT_FAILED;
@@ -87,17 +132,30 @@ static int write_header(struct launch *launch)
         say(launch, "hwloc", "the topology of a host cannot be read");
         return result;
     }
-    if (pl_placement_gather(&placement, &launch->world, topology)) {
+    if (pl_placement_gather(&placement, &launch->world, topology) &&
+        look_around(launch, &placement, topology, &factors)) {
+        facts.factors = &factors;
         facts.processing_units = pl_processing_units(topology);
         facts.clock = pl_clock_measure(launch->plan.clock);
-        launch->crowded = placement.ppn > facts.processing_units;
-        pl_p2p_broadcast(&launch->world, &launch->crowded, (int)sizeof launch->crowded);
-        pl_record_header(&launch->record, &launch->plan, &facts);
-        pl_placement_free(&placement);
-        result = PL_EXIT_FINE;
+        launch->global.crowded = placement.ppn > facts.processing_units;
+        pl_p2p_broadcast(&launch->world, &launch->global.crowded,
+                         (int)sizeof launch->global.crowded);
+        pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
+        pl_seat_read(&launch->seat, topology);
+        const char *failure =
+            pl_cache_open(&launch->cache, &launch->plan, &launch->world, topology, placement.ppn);
+        if (failure) {
+            say(launch, "caches", failure);
+        } else {
+            facts.cache = &launch->cache;
+            pl_record_header(&launch->record, &launch->plan, &facts);
+            result = PL_EXIT_FINE;
+        }
     } else {
-        say(launch, "placement of ranks", "out of memory");
+        say(launch, "placement of ranks and factors", "out of memory");
     }
+    pl_factors_free(&factors);
+    pl_placement_free(&placement);
     hwloc_topology_destroy(topology);
     return result;
 }
@@ -135,7 +193,8 @@ static void write_cases(struct launch *launch)
         size_t size = pl_types[c->type].size;
         struct pl_shape shape =
             pl_shape_of(c->function, c->bytes, size, launch->world.size, 0, c->root);
-        pl_record_case(&launch->record, plan, c, shape.total * (int64_t)size);
+        int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
+        pl_record_case(&launch->record, plan, c, moved);
     }
 }
 
@@ -155,6 +214,16 @@ static int check_cases(struct launch *launch, int *good)
             good[count++] = i;
     }
     return count;
+}
+
+static bool write_load(struct launch *launch)
+{
+    struct pl_host_load *loads;
+    bool good = pl_load_gather(&loads, &launch->world, &launch->hosts, &launch->load);
+    if (good)
+        pl_record_load(&launch->record, &launch->hosts, loads);
+    free(loads);
+    return good;
 }
 
 static bool any_delay(const struct pl_plan *plan)
@@ -179,16 +248,22 @@ static int measure(struct launch *launch)
                                    .configs = launch->configs,
                                    .world = &launch->world,
                                    .buffers = &launch->buffers,
+                                   .cache = &launch->cache,
                                    .global = &launch->global,
-                                   .crowded = launch->crowded,
                                    .record = &launch->record,
+                                   .counters = &launch->counters,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
         const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
+        if (!failure)
+            failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
+                                      &timing.timed_ns);
         if (failure) {
             say(launch, "measurement", failure);
+        } else if (!write_load(launch)) {
+            say(launch, "load", "out of memory");
         } else {
             pl_record_footer(&launch->record, plan->case_count, timing.timed_ns,
                              pl_world_elapsed_ns(&launch->world));
@@ -218,6 +293,8 @@ int pl_run(const char *plan_path, const char *out_path)
     pl_world_start(&launch.world);
     int result = open_plan(&launch, plan_path);
     if (result == PL_EXIT_FINE)
+        result = start_timers(&launch);
+    if (result == PL_EXIT_FINE)
         result = open_record(&launch, out_path);
     bool recording = result == PL_EXIT_FINE;
     if (result == PL_EXIT_FINE)
@@ -233,6 +310,10 @@ int pl_run(const char *plan_path, const char *out_path)
     for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
         pl_config_close(&launch.configs[i]);
     free(launch.configs);
+    pl_cache_close(&launch.cache);
+    pl_nodes_free(&launch.nodes);
+    pl_counters_close(&launch.counters);
+    pl_hosts_close(&launch.hosts);
     pl_plan_free(&launch.plan);
     pl_world_stop(&launch.world);
     return result;

@@ -54,6 +54,7 @@ static int64_t estimate(struct pl_series *series)
     int64_t (*const now_ns)(void) = series->start.clock->now_ns;
     int64_t ns[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
+        pl_cache_prepare(series->cache, &series->arguments);
         pl_p2p_barrier(series->world);
         int64_t begin = now_ns();
         series->c->run(&series->arguments.call);
@@ -74,13 +75,16 @@ static int64_t estimate(struct pl_series *series)
 void pl_series_begin(struct pl_series *series, const struct pl_case *c)
 {
     struct pl_start *start = &series->start;
-    int64_t about = 0;
+    int64_t *window_ns = &series->windows[c - series->plan->cases], about = 0;
+    int64_t budget_ms = series->plan->budget_ms ? series->plan->budget_ms : PL_BUDGET_MS;
 
     series->c = c;
+    start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
+    start->window_ns = *window_ns ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comm);
     pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
-    if (start->scheme->needs_estimate)
+    if (start->scheme->needs_estimate && start->window_ns == 0)
         about = estimate(series);
     if (start->scheme->begin)
         start->scheme->begin(start, about);
@@ -100,7 +104,7 @@ static int repeat(struct pl_series *series, int warmup, int count)
     int i = 0;
 
     while (i < count) {
-        /* The state of the caches is made here, before the ranks start together. */
+        pl_cache_prepare(series->cache, &series->arguments);
         if (!start(state)) {
             series->budget_spent = true;
             break;
@@ -179,4 +183,5 @@ void pl_series_run(struct pl_series *series, int warmup, int reps)
     int count = repeat(series, warmup, warmup + reps);
     exchange(series, count);
     drop(series, warmup < count ? warmup : count, count);
+    series->windows[series->c - series->plan->cases] = series->start.window_ns;
 }

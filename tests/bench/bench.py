@@ -110,15 +110,15 @@ def preload(bench: Workbench) -> Iterator[Figure]:
 
 
 def verdicts(bench: Workbench) -> Iterator[Figure]:
-    """Verdicts of a whole table from 15 launches, over the time that measuring it takes."""
+    """Verdicts of a whole table at the first look, over the time that measuring it takes."""
     options = settings.load(None, {})
     cases = tables.cases(bench.guidelines, options)
     chance = random.Random(1)
     medians = [
         Medians(
             Case(c.function, c.variant, {}, "default", c.bytes, "MPI_BYTE", "MPI_BOR", 0),
-            list(range(15)),
-            [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(15)],
+            list(range(options.launches)),
+            [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(options.launches)],
         )
         for c in cases
     ]
@@ -130,7 +130,7 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
         nprocs=options.nprocs,
         ppn=options.nprocs,
         suites=["bench"],
-        settings=VerifySettings(looks=2),
+        settings=VerifySettings(design=tables.design_of(options)),
     )
     yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
 

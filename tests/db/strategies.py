@@ -6,15 +6,26 @@ from hypothesis import strategies as st
 
 from plumbline_db.records import (
     Begin,
+    Cache,
     CaseRecord,
     Check,
     Clock,
+    ClockError,
+    ClockModel,
+    ClockSync,
     ConfigRecord,
+    Criterion,
+    Factor,
     Footer,
     Header,
+    HostLoad,
     KnobReading,
+    Load,
+    Nrep,
     Order,
+    PingPong,
     ProbeRecord,
+    Refused,
     Samples,
     Search,
     Trial,
@@ -27,10 +38,13 @@ counts = st.integers(0, 2**63 - 1)
 small = st.integers(0, 2**31)
 real = st.floats(allow_nan=False)
 maybe_real = st.none() | real
+finite = st.floats(allow_nan=False, allow_infinity=False)
+signed = st.integers(-(2**63), 2**63 - 1)
 knobs = st.dictionaries(text, text, max_size=3)
 texts = st.lists(text, max_size=3)
 
-st.register_type_strategy(Clock, st.builds(Clock, text, counts, counts))
+st.register_type_strategy(Clock, st.builds(Clock, text, counts, counts, st.booleans()))
+caches = st.builds(Cache, st.sampled_from(["warm", "cycle", "overwrite"]), counts)
 headers = st.builds(
     Header,
     schema=st.just(1),
@@ -51,7 +65,52 @@ headers = st.builds(
     warmup=small,
     rewarm=small,
     environment=knobs,
+    runtime=st.sampled_from(["local", "global"]),
+    cache=caches,
+    factors=st.lists(st.builds(Factor, text, texts, text), max_size=3),
 )
+host_loads = st.builds(HostLoad, text, *[st.none() | finite] * 5)
+criteria = st.builds(Criterion, text, finite, st.none() | finite)
+ping_pongs = st.builds(
+    PingPong,
+    small,
+    small,
+    st.sampled_from(["same_core", "same_socket", "other_socket", "other_node"]),
+    counts,
+    st.lists(counts, max_size=5),
+)
+
+
+@st.composite
+def _clocks(draw: st.DrawFn) -> list[ProbeRecord]:
+    """The global clock of a launch, when it has one."""
+    if not draw(st.booleans()):
+        return []
+    models = st.builds(ClockModel, small, text, small, signed, signed, finite)
+    return [
+        draw(st.builds(ClockSync, text, small, finite)),
+        *draw(st.lists(models, max_size=3)),
+        draw(st.builds(ClockError, st.just("start"), counts, st.lists(counts, max_size=3))),
+    ]
+
+
+@st.composite
+def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
+    """What follows the blocks: stopping rules, refusals, round trips, clocks, load."""
+    chosen = st.lists(st.sampled_from(cases), unique=True) if cases else st.just([])
+    written: list[ProbeRecord] = []
+    for case in sorted(draw(chosen), key=cases.index):
+        ends = st.sampled_from(["criteria", "maximum", "budget"])
+        rule = st.builds(Nrep, st.just(case), small, ends, st.lists(criteria, max_size=2))
+        written.append(draw(rule))
+    refused = sorted(draw(chosen), key=cases.index)
+    written += [draw(st.builds(Refused, st.just(case), text)) for case in refused]
+    written += draw(st.lists(ping_pongs, max_size=3))
+    if draw(st.booleans()):
+        errors = st.lists(counts, max_size=3)
+        written.append(draw(st.builds(ClockError, st.just("end"), counts, errors)))
+    written.append(draw(st.builds(Load, st.lists(host_loads, min_size=1, max_size=2))))
+    return written
 
 
 @st.composite
@@ -79,17 +138,28 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             op=text,
             root=small,
             reps=small,
+            delay_ns=counts,
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
     for case in cases:
         check = st.builds(Check, st.just(case), st.sampled_from(outcomes), text)
         written += [Begin(case), draw(check)]
+    written += draw(_clocks())
     for block in range(draw(st.integers(0, 2))):
         order = draw(st.permutations(cases))
         written.append(Order(block, list(order)))
         times = st.lists(counts, max_size=5)
-        written += [Samples(case, block, draw(times), draw(times)) for case in order]
+        events = st.dictionaries(text, counts, max_size=2)
+        written += [
+            draw(
+                st.builds(
+                    Samples, st.just(case), st.just(block), times, times, small, small, events
+                )
+            )
+            for case in order
+        ]
+    written += draw(_aftermath(cases))
     written.append(draw(st.builds(Footer, small, counts, counts)))
     return written[: draw(st.integers(1, len(written)))] if draw(st.booleans()) else written
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from plumbline_db import campaigns, runs, schema
+from plumbline_db import campaigns, machines, measurements, runs, schema
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from tests.db import build
+
+ASSETS = Path(__file__).parent / "assets"
 
 
 def test_writing_creates_folder_and_file(tmp_path: Path) -> None:
@@ -163,6 +165,42 @@ def test_migration_from_version_1_keeps_what_is_there(path: Path) -> None:
     assert check(path) == []
 
 
+def test_database_of_schema_2_is_read_after_migration(path: Path) -> None:
+    """An asset that the code of schema 2 wrote: everything in it is still there."""
+    old = sqlite3.connect(path)
+    old.executescript((ASSETS / "schema-2.sql").read_text())
+    before = {table: _rows(old, table) for table in _tables(old)}
+    old.close()
+    assert len(before["sample_block"]) == 30
+    with Database.open(path, write=True) as db:
+        campaign = campaigns.get(db, None)
+        (first, second) = runs.medians(db, campaign.id, ["before"])
+        assert len(first.runs) == 3 and first.case.delay_ns == 0
+        assert first.seconds[0] == pytest.approx(43e-6, rel=0.02)
+        assert second.seconds[0] == pytest.approx(23.3e-6, rel=0.02)
+        launch = runs.listing(db, campaign.id)[0]
+        kept = measurements.records(db, launch.id)
+        assert kept == build.records(launch, [build.Timed(), REDUCE_PLUS_BCAST])
+        assert machines.library(db, campaign.library_fingerprint) == build.LIBRARY
+    assert check(path) == []
+    new = sqlite3.connect(path)
+    for table, rows in before.items():
+        if table != "migration":
+            assert [row[: len(rows[0])] for row in _rows(new, table)] == rows, table
+    new.close()
+
+
+REDUCE_PLUS_BCAST = build.Timed(variant=build.REDUCE_PLUS_BCAST, median_ns=23_300)
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    return [n for (n,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
+    return sorted(connection.execute(f"SELECT * FROM {table}"), key=repr)
+
+
 def test_migration_that_fails_leaves_the_version_before(path: Path) -> None:
     broken = schema.Migration(2, "broken", "CREATE TABLE half (x); SELECT * FROM nowhere;")
     connection = apsw.Connection(str(path))
@@ -189,7 +227,7 @@ def test_damage_is_found(path: Path) -> None:
     other.close()
     problems = check(path)
     assert any("table suite" in p and "missing row of campaign" in p for p in problems)
-    assert any("migrations recorded are [1]" in p for p in problems)
+    assert any("migrations recorded are [1, 3" in p and "expected [1, 2, 3" in p for p in problems)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2 // 4096 * 4096)

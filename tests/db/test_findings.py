@@ -157,7 +157,9 @@ def test_machines_and_libraries_are_refreshed(started: Database) -> None:
     machine = msgspec.structs.replace(build.MACHINE, kernel="6.1.0-19-amd64")
     machines.put_machine(started, machine)
     assert machines.machine(started, machine.id) == machine
-    library = msgspec.structs.replace(build.LIBRARY, prefix="/opt/openmpi")
+    assert machines.library(started, build.LIBRARY.fingerprint) == build.LIBRARY
+    made = {"debug": "no", "compiler": "gcc 12.2.0"}
+    library = msgspec.structs.replace(build.LIBRARY, prefix="/opt/openmpi", build=made)
     machines.put_library(started, library)
     assert machines.library(started, library.fingerprint) == library
     with pytest.raises(PlumblineError, match="no machine m-0"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import statistics
 import time
+import typing
 
 import msgspec
 import pytest
@@ -12,7 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from plumbline_db import measurements, runs
 from plumbline_db.connection import Database
 from plumbline_db.cost import Cost, cost
-from plumbline_db.records import CaseRecord, Check, ConfigRecord, ProbeRecord, Run, Samples
+from plumbline_db.records import (
+    CaseRecord,
+    Check,
+    ConfigRecord,
+    Footer,
+    HostLoad,
+    Load,
+    ProbeRecord,
+    Refused,
+    Run,
+    Samples,
+)
 from tests.db import build, strategies
 from tests.db.build import Timed
 
@@ -182,6 +196,79 @@ def test_medians_leave_out_failed_launches(started: Database) -> None:
     assert len(runs.samples(started, launch.id, 0)) == 5
 
 
+def test_medians_leave_out_what_was_refused(started: Database) -> None:
+    """In the launch that refused it alone; the samples are kept."""
+    for sequence in range(2):
+        launch = build.run(sequence=sequence)
+        *records, footer = build.records(launch, [Timed(), Timed(bytes=4)])
+        refusal = Refused(1, "shorter than 10 times the error of the clock")
+        runs.put(started, launch, [*records, *([refusal] if sequence == 0 else []), footer])
+    large, small = runs.medians(started, CAMPAIGN, ["before"])
+    assert (large.case.bytes, len(large.runs)) == (16384, 2)
+    assert (small.case.bytes, small.runs) == (4, large.runs[1:])
+    ((case, found),) = runs.refusals(started, CAMPAIGN, ["before"])
+    assert case == small.case and found == refusal
+    assert runs.refusals(started, CAMPAIGN, ["after"]) == []
+    assert len(runs.samples(started, build.run().id, 1)) == 5
+
+
+def test_delay_tells_cases_apart(started: Database) -> None:
+    launch = build.run()
+    records = build.records(launch, [Timed(), Timed()])
+    delayed = [
+        msgspec.structs.replace(record, delay_ns=700)
+        if isinstance(record, CaseRecord) and record.case == 1
+        else record
+        for record in records
+    ]
+    runs.put(started, launch, delayed)
+    found = runs.medians(started, CAMPAIGN, ["before"])
+    assert [median.case.delay_ns for median in found] == [0, 700]
+    assert [case.delay_ns for case, _ in runs.checks(started, CAMPAIGN, "before", 0)] == [0, 700]
+
+
+def test_launch_samples_are_all_of_a_launch_in_their_order(started: Database) -> None:
+    launch = build.run()
+    records = put(started, launch, [Timed(), Timed(bytes=4)])
+    large, small = runs.launch_samples(started, CAMPAIGN, ["before"])
+    assert (large.case.bytes, small.case.bytes) == (16384, 4)
+    for number, found in enumerate((large, small)):
+        blocks = [r for r in records if isinstance(r, Samples) and r.case == number]
+        assert found.ns[0].tolist() == [ns for block in blocks for ns in block.ns]
+
+
+def test_surroundings_are_of_finished_launches(started: Database) -> None:
+    load = Load([HostLoad("node1", 0.1, 0.4, 3.0, 2.5, None)])
+    for suite, sequence in (("before", 0), ("search-1", 0), ("before", 1)):
+        launch = build.run(suite, sequence)
+        *records, footer = build.records(launch, [Timed()])
+        runs.put(started, launch, [*records, *([load] if sequence == 0 else []), footer])
+    failed = msgspec.structs.replace(build.run("before", 2), outcome="failed")
+    runs.put(started, failed, build.records(failed, [Timed()])[:-1])
+    found = runs.surroundings(started, CAMPAIGN, ["before"])
+    assert [(one.suite, one.load) for one in found] == [("before", load), ("before", None)]
+    assert found[0].header == runs.header(started, found[0].run)
+    assert len(runs.surroundings(started, CAMPAIGN)) == 3
+    assert found[0].wall_seconds == pytest.approx(records_wall(started, found[0].run))
+
+
+def records_wall(db: Database, run: str) -> float:
+    (footer,) = [one for one in measurements.records(db, run) if isinstance(one, Footer)]
+    return footer.wall_ns / 1e9
+
+
+def test_first_header_is_of_a_finished_launch(started: Database) -> None:
+    assert runs.first_header(started, CAMPAIGN) is None
+    failed = msgspec.structs.replace(build.run("before", 0), outcome="failed")
+    runs.put(started, failed, build.records(failed, [Timed()])[:-1])
+    for suite, sequence in (("search-1", 0), ("before", 1), ("before", 2)):
+        put(started, build.run(suite, sequence), [Timed()])
+    first, second = build.run("search-1", 0).id, build.run("before", 1).id
+    assert runs.first_header(started, CAMPAIGN) == (first, runs.header(started, first))
+    assert runs.first_header(started, CAMPAIGN, "before") == (second, runs.header(started, second))
+    assert runs.first_header(started, CAMPAIGN, "after") is None
+
+
 def test_configurations_are_stored_once(started: Database) -> None:
     knobs = {"c1": {"a": "1", "b": "2"}, "c2": {"b": "2", "a": "1"}, "c3": {"a": "2"}}
     for sequence in range(3):
@@ -226,3 +313,10 @@ def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:
     columns = {row[1] for row in started.rows("PRAGMA table_info(measurement)")}
     fields = {"case_id" if f == "case" else f for f in CaseRecord.__struct_fields__}
     assert fields <= columns
+
+
+def test_every_record_of_the_probe_is_made_by_the_strategy() -> None:
+    """So that a record which is added and not stored turns `test_records_come_back` red."""
+    source = inspect.getsource(strategies)
+    for record in typing.get_args(ProbeRecord):
+        assert re.search(rf"\b{record.__name__}[(,]", source), record.__name__

@@ -8,12 +8,8 @@ import random
 import msgspec
 import pytest
 
-from plumbline.confirm import (
-    REFERENCE_CELLS,
-    judge_winners,
-    slower_cells,
-    without_launch_factor,
-)
+from plumbline.confirm import judge_winners, slower_cells, speed
+from plumbline.pairs import REFERENCE_CELLS, without_launch_factor
 from plumbline.search.race import Target
 from plumbline.settings import Settings, load
 from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner
@@ -43,8 +39,9 @@ def violated(function: str, guideline: str, size: int) -> Verdict:
 
 def judged(winners: list[Winner], of: dict[tuple[str, int], float], *remaining: Verdict):  # type: ignore[no-untyped-def]
     measured = ratios(of)
+    speeds = [speed(one, winners, measured, {}) for one in winners]
     harm = slower_cells(measured, SETTINGS)
-    return judge_winners(winners, measured, harm, list(remaining), BUILT_ON)
+    return judge_winners(winners, speeds, list(measured), harm, list(remaining), BUILT_ON)
 
 
 def test_a_gain_is_kept_with_its_cold_speedup() -> None:
@@ -107,9 +104,10 @@ def test_no_gain_but_what_it_was_chosen_for_is_gone() -> None:
 
 
 def test_what_gives_no_result_in_force_is_dropped() -> None:
-    cells = {("MPI_Allreduce", 16384): 0.5}
+    one, cells = winner(), ratios({("MPI_Allreduce", 16384): 0.5})
     crash = [Target("MPI_Allreduce", 65536)]
-    kept, dropped = judge_winners([winner()], ratios(cells), {}, [], BUILT_ON, crash)
+    speeds = [speed(one, [one], cells, {})]
+    kept, dropped = judge_winners([one], speeds, list(cells), {}, [], BUILT_ON, crash)
     assert kept == []
     assert "no right result with it in force: MPI_Allreduce at 65536 B" in dropped[0][1]
 
@@ -184,7 +182,9 @@ def test_chance_alone_drops_few_winners() -> None:
             for size in range(8200, 8240)
         }
         one = winner(removes=["GL12@8200"])
-        kept, _ = judge_winners([one], cells, slower_cells(cells, SETTINGS), [], BUILT_ON)
+        harm = slower_cells(cells, SETTINGS)
+        speeds = [speed(one, [one], cells, {})]
+        kept, _ = judge_winners([one], speeds, list(cells), harm, [], BUILT_ON)
         wrongly += not kept
     assert wrongly <= 20
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from plumbline.guidelines import Guidelines
 from plumbline.verify.null_distributions import signed_rank_counts
-from plumbline.verify.statistics import benjamini_hochberg, paired_ratio, rank_sum
+from plumbline.verify.significance.rank_sum import rank_sum
+from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict
 

@@ -147,7 +147,7 @@ class Loop:
         """To the end. Everything a report needs is in the database afterwards."""
         current = self._before()
         winners: list[Winner] = []
-        turn = searched = looked = 0
+        turn = searched = 0
         changed = opened = False  # changed: `current` was measured with other winners
         while True:
             if searched < self._settings.rounds and self._within_budget():
@@ -160,9 +160,6 @@ class Loop:
             if changed:
                 turn += 1
                 winners, current, changed = self._confirm(turn, winners, current)
-            elif not opened and looked < turn:
-                looked = turn
-                current = self._look_again(turn, current)
             elif not opened:
                 break
             opened = False
@@ -173,8 +170,7 @@ class Loop:
         lab.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)
-        found = tables.judge(lab, "before", self._guidelines, settings, ["before"])
-        found = tables.second_look(lab, "before", self._guidelines, settings, "before", {}, found)
+        found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
 
@@ -202,8 +198,8 @@ class Loop:
         self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
     ) -> tuple[list[Winner], list[Verdict], bool]:
         """Exports, proves and measures; returns what is kept, the table, and whether anything was
-        dropped (then what is exported is not yet what was measured)."""
-        lab, suite = self._lab, f"confirm-{turn}"
+        dropped (then what is exported is not yet what was measured, and the table has one look)."""
+        lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
@@ -227,7 +223,7 @@ class Loop:
         done = confirm(
             lab,
             suite,
-            f"round-{turn}",
+            stage,
             self._guidelines,
             self._settings,
             environment,
@@ -237,23 +233,11 @@ class Loop:
             what = outcome.label(winner.variant, winner.configuration)
             sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
             self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
-        verdicts.put(self._db, self._campaign.id, f"round-{turn}", done.verdicts)
-        return done.winners, done.verdicts, bool(done.dropped)
-
-    def _look_again(self, turn: int, current: list[Verdict]) -> list[Verdict]:
-        """The second look at the table of the last confirmation, when it may be the final one."""
-        stage, suite = f"round-{turn}", f"confirm-{turn}"
-        found = tables.second_look(
-            self._lab,
-            stage,
-            self._guidelines,
-            self._settings,
-            suite,
-            self._environment(),
-            current,
-        )
+        found = done.verdicts
+        if not done.dropped:
+            found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         verdicts.put(self._db, self._campaign.id, stage, found)
-        return found
+        return done.winners, found, bool(done.dropped)
 
     def _try(
         self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]
@@ -328,7 +312,15 @@ def now() -> str:
 
 
 def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
-    """The guidelines that the settings name; all when they name none."""
+    """The guidelines that the settings name; all when they name none. Monotony and
+    split-robustness belong to every function that is measured, with a pattern or without."""
+    names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
+    strangers = [name for name in settings.functions if name not in names]
+    if strangers:
+        raise UsageError(
+            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
+            f"{', '.join(names)}"
+        )
     if not settings.guidelines:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
@@ -338,8 +330,9 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
     patterns = [one for one in bench.guidelines.patterns if one.id in settings.guidelines]
-    if not patterns:
+    if not patterns and not settings.functions:
         raise UsageError(
-            "guidelines: name at least one pattern guideline; its left side is measured"
+            "guidelines: name at least one pattern guideline, whose left side is measured, or name "
+            "functions to measure"
         )
     return msgspec.structs.replace(bench.guidelines, patterns=patterns)

@@ -1,31 +1,31 @@
 """Confirmation: the whole table again, cold, with the exported files in force, in launches that
-alternate with launches of the library as it is. What comes out slower loses its place."""
+alternate with launches of the library as it is. What comes out slower loses its place.
+
+Pairs of launches are added, as the design of the tables says, for winners whose gain is not clear
+and for cells that may be slower: a small gain is not left to the luck of a few launches."""
 
 from __future__ import annotations
 
-import math
-import statistics as numbers
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from plumbline import tables
 from plumbline.guidelines import Guidelines
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import Laboratory
+from plumbline.pairs import Pairs, target_of, untouched
 from plumbline.plan import PlanCase
-from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import deciding, holds
-from plumbline.search.race import Target, index
+from plumbline.search.race import Target
 from plumbline.settings import Settings
+from plumbline.verify.sequential import Family, Question
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
-from plumbline_db import runs
 from plumbline_db.records import Verdict, Winner
-
-REFERENCE_CELLS = 10
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the table."""
+    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the first look
+    at the table."""
 
     winners: list[Winner]
     dropped: list[tuple[Winner, str]]
@@ -44,21 +44,24 @@ def confirm(
     """`environment` puts the exported files in force."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default"]
-    # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
-    beside = [
-        msgspec.structs.replace(case, variant="library")
-        for case in left
-        if any(one.variant != "default" and holds(one, target_of(case)) for one in winners)
-    ]
-    tuned = Series(lab, suite, tables.plan(settings, all_cases + beside), environment)
-    plain = Series(lab, f"{suite}-default", tables.plan(settings, left), {})
-    for _ in range(settings.launches):
-        tuned.advance()
-        plain.advance()
-    verdicts = tables.judge(lab, stage, guidelines, settings, [suite])
-    measured, lost = _cold_ratios(lab, suite, left)
-    ratios = without_launch_factor(measured, winners)
-    harm = slower_cells(ratios, settings)
+    mockups = [case for case in all_cases if case.variant != "default"]
+    pairs = Pairs(lab, settings, environment, winners)
+    fresh = pairs.add(suite, settings.launches, left, mockups, seed=settings.seed)
+    looks = _Looks(pairs, winners, settings)
+    looks.look(fresh)
+    design = tables.design_of(settings)
+    for look in range(1, design.looks):
+        wanted = looks.open_cells()
+        if not wanted:
+            break
+        more = design.new_launches(look)
+        lab.progress.step(f"{len(wanted)} cells are not clear yet, {more} pairs of launches more")
+        cases = [case for case in left if target_of(case) in wanted]
+        cases = list(dict.fromkeys(cases + untouched(left, winners)))
+        name = tables.suite_of(f"{suite}-pairs", look)
+        seed = settings.seed + design.launches[look - 1]
+        looks.look(pairs.add(name, more, cases, seed=seed))
+    harm = looks.slower()
     if harm:
         harm = _seen_again(lab, suite, settings, environment, winners, left, harm)
     built_on = {
@@ -67,10 +70,96 @@ def confirm(
         }
         for pattern in guidelines.patterns
     }
+    verdicts = tables.Table(lab, stage, guidelines, settings, suite).look()
     kept, dropped = judge_winners(
-        winners, ratios, harm, verdicts, built_on, lost, _beside(lab, suite)
+        winners, looks.speeds, list(pairs.ratios), harm, verdicts, built_on, pairs.lost
     )
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+
+
+class _Looks:
+    """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
+    interval that pays for all looks (None: no pair has its cells); and which cells are slower."""
+
+    def __init__(self, pairs: Pairs, winners: Sequence[Winner], settings: Settings) -> None:
+        self.speeds: list[Comparison | None] = [None for _ in winners]
+        self._pairs = pairs
+        self._winners = winners
+        self._design = tables.design_of(settings)
+        self._alpha = settings.alpha
+        self._look = 0
+        limit = 1 + settings.tolerance
+        self._harm = Family(
+            ([Question(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
+            self._design,
+            alpha=settings.alpha,
+        )
+
+    def look(self, fresh: Collection[Target]) -> None:
+        """`fresh`: the cells that the last pairs measured."""
+        ratios = self._pairs.ratios
+        self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
+        confidence = self._design.confidence(self._look, self._alpha)
+        for number, winner in enumerate(self._winners):
+            if self._look == 0 or _unclear(self.speeds[number]):
+                self.speeds[number] = speed(
+                    winner, self._winners, ratios, self._pairs.beside, confidence
+                )
+        self._look += 1
+
+    def open_cells(self) -> set[Target]:
+        """The cells of winners whose gain is unclear, and those that seem slower than before."""
+        unclear = [
+            winner
+            for winner, found in zip(self._winners, self.speeds, strict=True)
+            if _unclear(found)
+        ]
+        suspects = {
+            one.question.key for one in self._harm.open() if one.suspicion() > one.question.limit
+        }
+        return suspects | {
+            cell
+            for cell in self._pairs.ratios
+            if any(deciding(self._winners, cell) is winner for winner in unclear)
+        }
+
+    def slower(self) -> dict[Target, Comparison]:
+        """Cells that are slower than before: significant after correction for the number of cells
+        and looks, and by more than the tolerance."""
+        return {
+            one.question.key: one.comparison
+            for (one,) in self._harm.cells
+            if one.word == "violated" and one.comparison is not None
+        }
+
+
+def _unclear(found: Comparison | None) -> bool:
+    """Whether it may be faster and may be slower."""
+    if found is None:
+        return False
+    return found.low is None or found.high is None or found.low < 1 <= found.high
+
+
+def speed(
+    winner: Winner,
+    winners: Sequence[Winner],
+    ratios: Mapping[Target, Sequence[float]],
+    beside: Mapping[Target, Sequence[float]],
+    confidence: float = 0.95,
+) -> Comparison | None:
+    """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
+    mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
+    all its cells is compared with that."""
+    inside = [cell for cell, logs in ratios.items() if logs and deciding(winners, cell) is winner]
+    if not inside:
+        return None
+    by_launch = winner.variant != "default" and all(one in beside for one in inside)
+    logs = beside if by_launch else ratios
+    pairs = min(len(logs[cell]) for cell in inside)
+    if pairs == 0:
+        return None
+    means = [sum(logs[cell][pair] for cell in inside) / len(inside) for pair in range(pairs)]
+    return paired_ratio(means, confidence)
 
 
 def _seen_again(
@@ -82,96 +171,64 @@ def _seen_again(
     left: Sequence[PlanCase],
     harm: Mapping[Target, Comparison],
 ) -> dict[Target, Comparison]:
-    """What is slower again in as many fresh pairs of launches. Cells of one launch share its luck,
-    so one pass finds whole groups by chance; chance does not find the same group twice."""
-    touched = {winner.function for winner in winners}
-    reference = [case for case in left if case.function not in touched]
-    reference = reference[:: max(1, len(reference) // (2 * REFERENCE_CELLS))]
-    suspects = [case for case in left if Target(case.function, case.bytes) in harm]
-    cases = list(dict.fromkeys(suspects + reference))
+    """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
+    pass finds whole groups by chance; chance does not find the same group twice."""
+    suspects = [case for case in left if target_of(case) in harm]
+    cases = list(dict.fromkeys(suspects + untouched(left, winners)))
     lab.progress.step(f"{len(suspects)} cells seem slower than before; measuring them again")
-    again = f"{suite}-again"
-    plan = tables.plan(settings, cases)
-    tuned = Series(lab, again, plan, environment)
-    plain = Series(lab, f"{again}-default", plan, {})
-    for _ in range(settings.launches):
-        tuned.advance()
-        plain.advance()
-    measured, _ = _cold_ratios(lab, again, cases)
-    ratios = without_launch_factor(measured, winners)
-    found = slower_cells({cell: ratios[cell] for cell in harm if cell in ratios}, settings)
+    again = Pairs(lab, settings, environment, winners)
+    seed = settings.seed + settings.launches_max
+    again.add(f"{suite}-again", settings.launches, cases, seed=seed)
+    measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
+    found = slower_cells(measured, settings)
     return {cell: one for cell, one in found.items() if one.low is None or one.low > 1}
-
-
-def without_launch_factor(
-    ratios: Mapping[Target, Sequence[float]], winners: Sequence[Winner]
-) -> dict[Target, list[float]]:
-    """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
-    the functions that no winner touches: the median of their log ratios, pair by pair, is taken
-    off. With fewer than REFERENCE_CELLS such cells the ratios stay as they are."""
-    touched = {winner.function for winner in winners}
-    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
-    if len(reference) < REFERENCE_CELLS:
-        return {cell: list(logs) for cell, logs in ratios.items()}
-    factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]
-    return {
-        cell: [log - factor for log, factor in zip(logs, factors, strict=True)]
-        for cell, logs in ratios.items()
-    }
 
 
 def judge_winners(
     winners: Sequence[Winner],
-    ratios: Mapping[Target, Sequence[float]],
+    speeds: Sequence[Comparison | None],
+    cells: Sequence[Target],
     slower: Mapping[Target, Comparison],
     verdicts: Sequence[Verdict],
     built_on: Mapping[str, Collection[str]],
     lost: Collection[Target] = (),
-    beside: Mapping[Target, Sequence[float]] | None = None,
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
     significantly faster over them, or no slower and what it was chosen for holds.
 
-    `ratios`: per pair of launches, log(tuned / default) of each cell; `slower`: the cells that are
-    slower than before; `built_on`: which functions a library may build a function on; `lost`: cells
-    that give no (or a wrong) result with the files in force, and did without; `beside`: per launch,
-    log(variant / the library's own call in the same launch) of the cells that our variants hold,
-    which says far more about these than `ratios` between launches."""
-    cells = [target for target, logs in ratios.items() if logs]
+    `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
+    that are slower than before; `built_on`: which functions a library may build a function on;
+    `lost`: cells that give no (or a wrong) result with the files in force, and did without."""
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
-    for winner in winners:
+    for winner, found in zip(winners, speeds, strict=True):
         gone_wrong = [one for one in lost if _reaches(winner, one, built_on)]
         if gone_wrong:
             where = ", ".join(f"{one.function} at {one.bytes} B" for one in sorted(gone_wrong))
             dropped.append((winner, f"no right result with it in force: {where}"))
             continue
-        inside = [one for one in cells if deciding(winners, one) is winner]
-        hurt = [one for one in inside if one in slower]
+        hurt = [one for one in cells if one in slower and deciding(winners, one) is winner]
         if hurt:
             worst = max(hurt, key=lambda one: slower[one].ratio)
             dropped.append(
                 (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
             )
             continue
-        paired = beside or {}
-        by_launch = winner.variant != "default" and all(one in paired for one in inside)
-        speed = _over(inside, paired if by_launch else ratios)
-        if speed is None:
+        if found is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        faster = speed.high is not None and speed.high < 1
+        faster = found.high is not None and found.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        if not faster and not (cured and speed.ratio <= 1):
-            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
+        if not faster and not (cured and found.ratio <= 1):
+            dropped.append((winner, f"no gain is left cold: {_text(found)} times the default"))
             continue
         kept.append(
             msgspec.structs.replace(
                 winner,
-                speedup=1 / speed.ratio,
-                speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
-                speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
+                speedup=1 / found.ratio,
+                speedup_low=1 / found.high if found.high else 1 / found.ratio,
+                speedup_high=1 / found.low if found.low else 1 / found.ratio,
                 removes=[n for n in winner.removes if (winner.function, n) not in violated],
             )
         )
@@ -217,60 +274,6 @@ def slower_cells(
         for cell, comparison, p in zip(cells, found, adjusted, strict=True)
         if p < settings.alpha and comparison.ratio > 1 + settings.tolerance
     }
-
-
-def _cold_ratios(
-    lab: Laboratory, suite: str, left: Sequence[PlanCase]
-) -> tuple[dict[Target, list[float]], list[Target]]:
-    """Log ratios of the cells that every launch of both sides has measured, pair by pair; and the
-    cells that are missing, wholly or in part, only with the files in force."""
-    tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
-    plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
-    cells = [(Target(case.function, case.bytes), DEFAULT) for case in left]
-    pairs = max((len(plain.get(cell, ())) for cell in cells), default=0)
-    found: dict[Target, list[float]] = {}
-    lost: list[Target] = []
-    for cell in cells:
-        ours, theirs = tuned.get(cell, {}), plain.get(cell, {})
-        if len(theirs) < pairs:
-            continue
-        if len(ours) < pairs:
-            lost.append(cell[0])
-            continue
-        values = zip(ours.values(), theirs.values(), strict=True)
-        found[cell[0]] = [math.log(mine / other) for mine, other in values]
-    return found, lost
-
-
-def _beside(lab: Laboratory, suite: str) -> dict[Target, list[float]]:
-    found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
-    for one in runs.medians(lab.db, lab.campaign, [suite]):
-        if one.case.variant in found:
-            target = Target(one.case.function, one.case.bytes)
-            found[one.case.variant][target] = dict(zip(one.runs, one.seconds, strict=True))
-    return {
-        target: [
-            math.log(found["default"][target][run] / seconds)
-            for run, seconds in library.items()
-            if run in found["default"][target]
-        ]
-        for target, library in found["library"].items()
-        if found["default"].get(target)
-    }
-
-
-def target_of(case: PlanCase) -> Target:
-    return Target(case.function, case.bytes)
-
-
-def _over(cells: Sequence[Target], ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
-    """Ratio over all cells of a winner: per pair of launches, the mean of the cells' log ratios."""
-    if not cells:
-        return None
-    pairs = min(len(ratios[cell]) for cell in cells)
-    return paired_ratio(
-        [sum(ratios[cell][pair] for cell in cells) / len(cells) for pair in range(pairs)]
-    )
 
 
 def _text(comparison: Comparison) -> str:

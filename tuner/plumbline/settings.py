@@ -20,14 +20,19 @@ from plumbline_db.errors import UsageError
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
 
+LAUNCHES_MAX = 30
+
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Keys of a campaign file.
 
     nprocs: ranks (0: all cores; four, oversubscribed, where there are fewer than four).
     sizes: communication volumes in bytes. type, op, root: what is sent.
-    guidelines: ids to verify (empty: all). seed: of orders and data.
-    launches: launches of the first look at a table, and as many again for what is undecided.
+    guidelines: ids to verify (empty: all). functions: measured and verified for monotony and
+    split-robustness beside the left sides of the guidelines. seed: of orders and data.
+    launches: launches of the first look at a table. launches_max: launches at most of a cell that
+    stays undecided (0: thirty, or twice `launches` where that is more; as many as `launches`: one
+    look). Winners are confirmed by pairs of launches, as many at first and at most.
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
     budget_seconds: time inside launches after which no search is opened and no parameter heat is
@@ -42,8 +47,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     op: str = "MPI_BOR"
     root: int = 0
     guidelines: list[str] = []
+    functions: list[str] = []
     seed: int = 1
-    launches: int = 15
+    launches: int = 9
+    launches_max: int = 0
     blocks: int = 4
     reps: int = 12
     rounds: int = 4
@@ -83,6 +90,9 @@ def _checked(where: str, settings: Settings) -> Settings:
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
         "root must be a rank": not 0 <= settings.root < nprocs,
         "launches must be at least 6 (fewer cannot show anything)": settings.launches < 6,
+        "launches_max must be at least launches (0: chosen from them)": 0
+        != settings.launches_max
+        < settings.launches,
         "blocks and reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "rounds must not be negative": settings.rounds < 0,
         "budget_seconds must not be negative": not settings.budget_seconds >= 0,
@@ -94,7 +104,13 @@ def _checked(where: str, settings: Settings) -> Settings:
     for problem, broken in problems.items():
         if broken:
             raise UsageError(f"{where}: {problem}")
-    return msgspec.structs.replace(settings, nprocs=nprocs, sizes=sorted(set(settings.sizes)))
+    return msgspec.structs.replace(
+        settings,
+        nprocs=nprocs,
+        sizes=sorted(set(settings.sizes)),
+        launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
+        functions=sorted(set(settings.functions)),
+    )
 
 
 def default_nprocs() -> int:

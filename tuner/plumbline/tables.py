@@ -1,31 +1,34 @@
 """Violation tables: which cases a table needs, the launches that fill it, the verdicts.
 
-A table is looked at twice: after the first launches, and after as many again for the cells that
-were undecided. The verdicts account for both looks."""
+A table is looked at after its first launches, and again after more of them for the cells that are
+still undecided, as its design says (verify/design.py). Launches of look 2 are the suite `NAME-2`,
+those of look 3 `NAME-3`: what is decided follows from what is stored."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
+from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, measurable
 from plumbline.settings import Settings
+from plumbline.verify import design
 from plumbline.verify.index import Obstacle
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
-from plumbline_db.records import Verdict
-
-LOOKS = 2
+from plumbline_db.records import Medians, Verdict
 
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
-    """The measured sizes of every function on a left side."""
+    """The measured sizes of every function on a left side, and of those asked for besides."""
     data = Data(settings.type, settings.op, settings.root)
     return {
         function: measurable(function, settings.sizes, settings.nprocs, data)
-        for function in guidelines.lhs_functions()
+        for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.functions])
     }
 
 
@@ -52,50 +55,91 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
     )
 
 
-def judge(
-    lab: Laboratory, stage: str, guidelines: Guidelines, settings: Settings, suites: Sequence[str]
-) -> list[Verdict]:
-    """The verdicts that the launches of `suites` allow."""
-    return verify(
-        runs.medians(lab.db, lab.campaign, suites),
-        guidelines,
-        stage=stage,
-        nprocs=settings.nprocs,
-        ppn=settings.nprocs,
-        suites=list(suites),
-        settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, looks=LOOKS),
-        obstacles=_obstacles(lab, suites),
-    )
+def design_of(settings: Settings) -> design.Design:
+    """The looks at a table of this campaign."""
+    return design.over(settings.launches, settings.launches_max)
 
 
-def second_look(
+def suite_of(suite: str, look: int) -> str:
+    """The launches that a look (0: the first one) adds."""
+    return suite if look == 0 else f"{suite}-{look + 1}"
+
+
+class Table:
+    """A table under way. The launches of its first look are in the database when `look` is called
+    first, those of the others when it is called again."""
+
+    def __init__(
+        self, lab: Laboratory, stage: str, guidelines: Guidelines, settings: Settings, suite: str
+    ) -> None:
+        self._lab = lab
+        self._suites: list[str] = []
+        self._suite = suite
+        self._medians: list[Medians] = []
+        self._obstacles: list[Obstacle] = []
+        self._verification = Verification(
+            guidelines,
+            stage=stage,
+            nprocs=settings.nprocs,
+            ppn=settings.nprocs,
+            settings=VerifySettings(
+                alpha=settings.alpha, tolerance=settings.tolerance, design=design_of(settings)
+            ),
+        )
+
+    def look(self) -> list[Verdict]:
+        """The verdicts that all launches so far allow. Raises PlumblineError when these launches
+        differ in a factor that must be equal."""
+        suite = suite_of(self._suite, len(self._suites))
+        self._suites.append(suite)
+        launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
+        factors.require_joinable(factors.named(launches))
+        self._medians += runs.medians(self._lab.db, self._lab.campaign, [suite])
+        self._obstacles += _obstacles(self._lab, [suite])
+        refused = _refused(self._lab, self._suites, self._medians)
+        self._verification.look(Look(self._medians, self._suites, [*self._obstacles, *refused]))
+        return self._verification.verdicts()
+
+    def open_cells(self) -> int:
+        return self._verification.open_cells()
+
+    def open_cases(self) -> list[PlanCase]:
+        """What the next look must measure; nothing when everything is decided, when launches
+        cannot decide what is left, and after the last look."""
+        return [
+            PlanCase(side.function, side.bytes, side.variant)
+            for side in self._verification.open_sides()
+        ]
+
+
+def decide(
     lab: Laboratory,
     stage: str,
     guidelines: Guidelines,
     settings: Settings,
     suite: str,
     environment: Mapping[str, str],
-    verdicts: list[Verdict],
 ) -> list[Verdict]:
-    """More launches for what is undecided; the verdicts over all of them."""
-    undecided = [one for one in verdicts if one.verdict == "undecided"]
-    if not undecided:
-        return verdicts
-    more = f"{suite}-more"
-    wanted = tuple(dict.fromkeys(case for one in undecided for case in sides(one)))
-    lab.progress.step(
-        f"{stage}: {len(undecided)} cells undecided, {settings.launches} launches more"
-    )
-    Series(lab, more, plan(settings, wanted), environment).advance(settings.launches)
-    return judge(lab, stage, guidelines, settings, [suite, more])
-
-
-def sides(verdict: Verdict) -> list[PlanCase]:
-    """The cases that a verdict compares."""
-    left = PlanCase(verdict.function, verdict.bytes)
-    if verdict.kind == "pattern":
-        return [left, PlanCase(verdict.function, verdict.bytes, verdict.rhs)]
-    return [left, PlanCase(verdict.function, verdict.other_bytes)]
+    """The final verdicts of a table whose first look's launches are there: launches are added for
+    what is undecided, look by look, until nothing is or the design ends."""
+    table = Table(lab, stage, guidelines, settings, suite)
+    looks = design_of(settings)
+    verdicts = table.look()
+    for look in range(1, looks.looks):
+        wanted = table.open_cases()
+        if not wanted:
+            break
+        more = looks.new_launches(look)
+        lab.progress.step(
+            f"{stage}: {table.open_cells()} of {len(verdicts)} cells undecided after "
+            f"{looks.launches[look - 1]} launches, {more} more"
+        )
+        # Its own orders and data: seeds go on where those of the last look end.
+        seed = settings.seed + looks.launches[look - 1]
+        full = msgspec.structs.replace(plan(settings, wanted), seed=seed)
+        Series(lab, suite_of(suite, look), full, environment).advance(more)
+        verdicts = table.look()
+    return verdicts
 
 
 _CASE = re.compile(r"case id=(\d+) function=(\S+) variant=(\S+) config=\S+ bytes=(\d+) ")
@@ -123,3 +167,14 @@ def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
                 found[case.function, case.variant, case.bytes] = reason
     return [Obstacle(*key, reason) for key, reason in found.items()]
+
+
+def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
+    """Why no launch gave a result of a case that was timed; where some did, those that were refused
+    are simply not there."""
+    timed = {(one.case.function, one.case.variant, one.case.bytes) for one in medians}
+    return [
+        Obstacle(case.function, case.variant, case.bytes, refused.reason)
+        for case, refused in runs.refusals(lab.db, lab.campaign, suites)
+        if (case.function, case.variant, case.bytes) not in timed
+    ]

@@ -3,6 +3,7 @@
 
 #include "json.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static char *text;
@@ -47,6 +48,18 @@ int main(void)
     CHECK_TEXT(text, "{\"a\":\"b\",\"list\":[-9223372036854775808,18446744073709551615,{},[]],"
                      "\"yes\":true,\"no\":false}");
     CHECK(json.depth == 0);
+
+    out = begin(&json);
+    pl_json_array(&json, NULL);
+    pl_json_real(&json, NULL, 0.1);
+    pl_json_real(&json, NULL, -2);
+    pl_json_real(&json, NULL, 1.0 / 3);
+    pl_json_real(&json, NULL, 1e-300);
+    pl_json_real(&json, NULL, (double)NAN);
+    pl_json_real(&json, NULL, (double)INFINITY);
+    pl_json_end(&json);
+    fclose(out);
+    CHECK_TEXT(text, "[0.1,-2,0.3333333333333333,1e-300,null,null]");
 
     CHECK_TEXT(string("plain"), "\"plain\"");
     CHECK_TEXT(string(""), "\"\"");

@@ -70,6 +70,23 @@ static void check_accepted(void)
     CHECK(plan.cases[1].variant != NULL && plan.cases[1].run == plan.cases[1].variant->run);
     CHECK(plan.cases[2].root == 3);
 
+    CHECK(parse(FIRST "set cache=cycle nrep=rse:0.025,cov_mean:0.01/30 nrep_min=10 nrep_step=7 "
+                      "nrep_max=30 budget_ms=500\n" CASE));
+    CHECK(plan.cache == PL_CACHE_CYCLE && plan.budget_ms == 500 && plan.nrep.count == 2);
+    CHECK(plan.nrep.least == 10 && plan.nrep.step == 7 && plan.nrep.most == 30);
+    CHECK(plan.blocks == 4 && plan.cases[0].reps == 30); /* at most: 10, 17, 24, 30 */
+    CHECK(parse(FIRST CASE "set nrep=median_ci:0.01\n"));
+    CHECK(plan.nrep.least == 20 && plan.nrep.step == 10 && plan.nrep.most == 1000);
+    CHECK(parse(FIRST CASE) && plan.cache == PL_CACHE_WARM && plan.nrep.count == 0);
+
+    CHECK(parse(FIRST "case id=0 function=MPI_Reduce variant=empty bytes=8\n"));
+    CHECK(plan.cases[0].empty && plan.cases[0].variant == NULL);
+    CHECK(plan.cases[0].run(NULL) == MPI_SUCCESS);
+
+    CHECK(parse(FIRST "pingpong bytes=0\npingpong bytes=4194304 reps=7\n")); /* and no case */
+    CHECK(plan.case_count == 0 && plan.pingpong_count == 2);
+    CHECK(plan.pingpongs[0].bytes == 0 && plan.pingpongs[0].reps == 100);
+    CHECK(plan.pingpongs[1].bytes == 4194304 && plan.pingpongs[1].reps == 7);
     CHECK(parse(FIRST "set plain=series\n"
                       "case id=0 function=MPI_Bcast bytes=8 delay_ns=1000000000\n"));
     CHECK(plan.cases[0].delay_ns == 1000000000);
@@ -86,7 +103,7 @@ static void check_lines(void)
     CHECK(refused("plumbline-plan 10\n" CASE, 1, "plumbline-plan 10", "first line"));
     CHECK(refused("# comment\n" FIRST CASE, 1, "# comment", "first line"));
     CHECK(refused(FIRST, 0, "case", "there is none"));
-    CHECK(refused(FIRST "cases id=0\n", 2, "cases", "set, config, case"));
+    CHECK(refused(FIRST "cases id=0\n", 2, "cases", "set, config, case, pingpong"));
     CHECK(refused(FIRST "set seed=1\nset seed=2\n" CASE, 3, "set", "twice"));
     CHECK(refused(FIRST CASE CASE, 3, "id=0", "line 2 has the same id"));
     CHECK(!parse_bytes(FIRST "set run=a\0b\n" CASE, sizeof FIRST "set run=a\0b\n" CASE - 1, 4));
@@ -133,6 +150,29 @@ static void check_keys(void)
                   "it has: id function"));
 }
 
+static void check_rules(void)
+{
+    CHECK(refused(FIRST "set nrep=rse\n" CASE, 2, "nrep=rse", "criterion:threshold"));
+    CHECK(refused(FIRST "set nrep_min=5\n" CASE, 2, "nrep_min=…", "add nrep="));
+    CHECK(refused(FIRST CASE "set nrep_max=5\n", 3, "nrep_max=…", "add nrep="));
+    CHECK(refused(FIRST "set nrep=rse:0.1 blocks=5\n" CASE, 2, "blocks=5", "leave out blocks"));
+    CHECK(refused(FIRST "set nrep=rse:0.1\n" CASE "case id=1 function=MPI_Bcast bytes=8 reps=3\n",
+                  4, "reps=3", "leave out reps"));
+    CHECK(refused(FIRST "set nrep=rse:0.1 nrep_min=30 nrep_max=20\n" CASE, 2, "nrep_max=20",
+                  "below nrep_min"));
+    CHECK(refused(FIRST "set nrep=cov_mean:0.1/50 nrep_max=40\n" CASE, 2, "nrep_max=40",
+                  "below the window"));
+    CHECK(refused(FIRST "set nrep=rse:0.1 nrep_step=0\n" CASE, 2, "nrep_step=0", "from 1"));
+    CHECK(refused(FIRST "set budget_ms=0\n" CASE, 2, "budget_ms=0", "from 1"));
+    CHECK(refused(FIRST "set cache=cold\n" CASE, 2, "cache=cold", "warm, cycle or overwrite"));
+
+    CHECK(refused(FIRST "pingpong reps=5\n", 2, "pingpong", "'bytes' is missing"));
+    CHECK(refused(FIRST "pingpong bytes=8 size=5\n", 2, "size=5", "it has: bytes reps"));
+    CHECK(refused(FIRST "pingpong bytes=2147483648\n", 2, "bytes=2147483648", "whole number"));
+    CHECK(refused(FIRST "pingpong bytes=8 reps=0\n", 2, "reps=0", "from 1"));
+    CHECK(refused(FIRST "pingpong bytes=8\n#\npingpong bytes=8 reps=2\n", 4, "bytes=8", "line 2"));
+}
+
 static void check_whole_lines(void)
 {
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast variant=gather_as_reduce bytes=8\n", 2,
@@ -164,6 +204,7 @@ int main(void)
     check_accepted();
     check_lines();
     check_keys();
+    check_rules();
     check_whole_lines();
     pl_plan_free(&plan);
     return check_done();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from plumbline_db.records import Run
+    from plumbline.workbench import Catalogue
+    from plumbline_db.records import ProbeRecord, Run
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,6 +48,48 @@ def mpi_option(function: Function) -> Function:
         default=None,
         help="Prefix of the MPI installation (default: the mpirun on PATH).",
     )(function)
+
+
+def records_option(function: Function) -> Function:
+    return click.option(
+        "--records",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for the raw records (NDJSON, one file a launch).",
+    )(function)
+
+
+def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRecord]]) -> None:
+    """The records of each launch, in files NAME-000.ndjson …; nothing without a folder."""
+    import msgspec
+
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(raw):
+        target = folder / f"{name}-{number:03d}.ndjson"
+        target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+
+
+def sizes_of(text: str) -> list[int]:
+    """Sizes in bytes out of an option with commas between."""
+    try:
+        sizes = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise click.UsageError("--sizes takes whole numbers with commas between") from None
+    if min(sizes) < 0:
+        raise click.UsageError("--sizes must not be negative")
+    return sizes
+
+
+def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
+    from plumbline_db.errors import UsageError
+
+    known = [one.name for one in catalogue.functions]
+    unknown = [name for name in functions if name not in known]
+    if unknown:
+        raise UsageError(
+            f"the probe knows no function {', '.join(unknown)}; it knows {', '.join(known)}"
+        )
 
 
 def database(path: Path | None) -> Path:

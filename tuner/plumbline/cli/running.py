@@ -24,7 +24,14 @@ _SETTINGS = (
     click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
     click.option("--root", type=int, help="Root of rooted functions (default 0)."),
     click.option("--guidelines", help="Ids of guidelines, with commas between (default: all)."),
-    click.option("--launches", type=int, help="Launches of a first look (default 15)."),
+    click.option(
+        "--functions",
+        help="Also verify monotony and split-robustness of these, with commas between.",
+    ),
+    click.option("--launches", type=int, help="Launches of the first look (default 9)."),
+    click.option(
+        "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."
+    ),
     click.option("--seed", type=int, help="Seed of orders and data (default 1)."),
     click.option(
         "--new", is_flag=True, help="Start afresh, though these settings were run before."
@@ -105,6 +112,7 @@ def overrides(options: dict[str, Any]) -> dict[str, Any]:
             values["sizes"] = [int(word) for word in values["sizes"].split(",")]
     except ValueError:
         raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    if "guidelines" in values:
-        values["guidelines"] = [word.strip() for word in values["guidelines"].split(",")]
+    for name in ("guidelines", "functions"):
+        if name in values:
+            values[name] = [word.strip() for word in values[name].split(",")]
     return values

@@ -27,7 +27,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 class Cell(msgspec.Struct, frozen=True):
     """One cell of the violation table and one member of the family of tests. It is violated if one
-    of its candidates is; the first violated one, in this order, is reported."""
+    of its candidates is; of the violated ones the one with the largest ratio is reported."""
 
     guideline: str
     kind: Name

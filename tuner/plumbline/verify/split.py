@@ -3,8 +3,9 @@ the smallest multiple with k m ≥ n (seed 000, 4.3).
 
 Every smaller size is a candidate, and a cell is violated if one candidate is. The candidates of a
 cell are one member of the family: their p-values are multiplied by k Σ 1/k (Bonferroni with weights
-1/k, fixed before any time is seen), which spends most of the error on few, large messages. The
-largest violated m is reported, as in the paper.
+1/k, fixed before any time is seen), which spends most of the error on few, large messages. Of the
+violated m the best is reported, the one with the largest ratio. (The paper reports the largest m;
+which cells are violated is the same.)
 """
 
 from __future__ import annotations

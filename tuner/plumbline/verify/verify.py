@@ -7,69 +7,148 @@ or database.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import msgspec
 
 from plumbline.guidelines import Guidelines
-from plumbline.verify import statistics
-from plumbline.verify.index import Index, Obstacle
+from plumbline.verify.design import ONE_LOOK, Design
+from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.sequential import Family, Question, Standing, shown
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Medians, Verdict
 
 # Log ratios that differ by less are equal: a nanosecond in a millisecond.
 SAME = 1e-6
 
-Word = Literal["holds", "violated", "undecided"]
-
 
 class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
     """`alpha`: false discovery rate of the violations in a table. `tolerance`: the least slow-down
-    that counts; a guideline may ask for more. `looks`: how many times the table is looked at in all
-    while launches are added. `deterministic`: launches do not differ, the ratio alone decides."""
+    that counts; a guideline may ask for more. `design`: the looks at the table while launches are
+    added. `deterministic`: launches do not differ, the ratio alone decides."""
 
     alpha: float = 0.05
     tolerance: float = 0.05
-    looks: int = 1
+    design: Design = ONE_LOOK
     min_launches: int = 6
     deterministic: bool = False
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha < 1 and 0 <= self.tolerance < 1):
             raise ValueError(f"alpha {self.alpha} or tolerance {self.tolerance} is out of range")
-        if self.looks < 1 or self.min_launches < 1:
-            raise ValueError("looks and min_launches are at least 1")
+        if self.min_launches < 1:
+            raise ValueError("min_launches is at least 1")
 
 
-class _Test(msgspec.Struct, frozen=True):
-    """A candidate with what came of it: a comparison, or the reason why there is none."""
+class Look(msgspec.Struct, frozen=True):
+    """What there is at one look: the medians of all launches so far, and the suites that these are
+    from. They come from one campaign, so that equal launch numbers are the same launch.
+    `obstacles` name planned sides that were not timed (a mock-up that failed its check)."""
 
-    candidate: Candidate
-    comparison: Comparison | None
-    obstacle: str = ""
-
-    def p_in_cell(self, looks: int) -> float | None:
-        if self.comparison is None:
-            return None
-        return min(1.0, self.comparison.p * self.candidate.weight * looks)
+    medians: Sequence[Medians]
+    suites: list[str]
+    obstacles: Sequence[Obstacle] = ()
 
 
-class _Judged(msgspec.Struct, frozen=True):
-    test: _Test
-    p_adjusted: float | None
-    verdict: Word
-    reason: str
+class Verification:
+    """One table (a stage, a number of ranks), looked at as often as its design says. The cells and
+    their tests are those of the first look."""
 
-    def suspicion(self) -> float:
-        """The ratio; what could not be compared comes before all ratios."""
-        comparison = self.test.comparison
-        return comparison.ratio if comparison else math.inf
+    def __init__(
+        self,
+        guidelines: Guidelines,
+        *,
+        stage: str,
+        nprocs: int,
+        ppn: int,
+        settings: VerifySettings | None = None,
+    ) -> None:
+        self._guidelines = guidelines
+        self._stage, self._nprocs, self._ppn = stage, nprocs, ppn
+        self._settings = settings or VerifySettings()
+        self._cells: list[Cell] = []
+        self._family: Family[Candidate] | None = None
+        self._suites: list[list[str]] = []
+
+    def look(self, at: Look) -> None:
+        """Judges what is undecided by all launches so far. A cell that is decided stays so."""
+        index = Index(at.medians, at.obstacles)
+        if self._family is None:
+            self._cells = [
+                cell for kind in all_kinds() for cell in kind.cells(index, self._guidelines)
+            ]
+            self._family = self._questions()
+        self._suites.append(list(at.suites))
+        if self._settings.deterministic:
+            for standing in (one for cell in self._family.cells for one in cell):
+                _repeat(standing, index)
+        else:
+            self._family.look(lambda candidate: _log_ratios(index, candidate))
+
+    def verdicts(self) -> list[Verdict]:
+        """One for each cell, kind by kind, in the order of the guidelines and of sizes."""
+        standings = self._family.cells if self._family else []
+        return [self._verdict(cell, row) for cell, row in zip(self._cells, standings, strict=True)]
+
+    def open_sides(self) -> list[Side]:
+        """What more launches must measure to decide what is undecided and can be decided."""
+        if self._family is None or self._settings.deterministic:
+            return []
+        tests = [standing.question.key for standing in self._family.open()]
+        return list(dict.fromkeys(side for one in tests for side in (one.left, one.right)))
+
+    def open_cells(self) -> int:
+        """How many cells these are."""
+        if self._family is None or self._settings.deterministic:
+            return 0
+        waiting = {id(standing) for standing in self._family.open()}
+        return sum(any(id(one) in waiting for one in cell) for cell in self._family.cells)
+
+    def _questions(self) -> Family[Candidate]:
+        settings = self._settings
+        return Family(
+            (
+                [
+                    Question(one, 1 + max(settings.tolerance, cell.tolerance), one.weight)
+                    for one in cell.candidates
+                ]
+                for cell in self._cells
+            ),
+            settings.design,
+            alpha=settings.alpha,
+            min_launches=settings.min_launches,
+        )
+
+    def _verdict(self, cell: Cell, row: Sequence[Standing[Candidate]]) -> Verdict:
+        standing = shown(row)
+        candidate, found = standing.question.key, standing.comparison
+        tested = found is not None and standing.p_adjusted is not None
+        return Verdict(
+            stage=self._stage,
+            guideline=cell.guideline,
+            kind=cell.kind,
+            function=cell.function,
+            rhs=cell.rhs,
+            nprocs=self._nprocs,
+            ppn=self._ppn,
+            bytes=cell.bytes,
+            other_bytes=candidate.right.bytes,
+            factor=candidate.factor,
+            verdict=standing.word,
+            ratio=found.ratio if found else None,
+            ratio_low=found.low if found else None,
+            ratio_high=found.high if found else None,
+            p=found.p if found and tested else None,
+            p_adjusted=standing.p_adjusted if tested else None,
+            launches=found.n if found else 0,
+            reason=standing.reason,
+            suites=self._suites[max(one.look for one in row)],
+        )
 
 
 def verify(
-    medians: Iterable[Medians],
+    medians: Sequence[Medians],
     guidelines: Guidelines,
     *,
     stage: str,
@@ -79,116 +158,33 @@ def verify(
     settings: VerifySettings | None = None,
     obstacles: Sequence[Obstacle] = (),
 ) -> list[Verdict]:
-    """One verdict for each cell, kind by kind, in the order of the guidelines and of sizes.
-
-    `medians` come from one campaign, so that equal launch numbers are the same launch. `obstacles`
-    name planned sides that were not timed (a mock-up that failed its check)."""
-    settings = settings or VerifySettings()
-    index = Index(medians, obstacles)
-    cells = [cell for kind in all_kinds() for cell in kind.cells(index, guidelines)]
-    tests = [[_test(index, each, settings) for each in cell.candidates] for cell in cells]
-    verdicts = []
-    for cell, row, p in zip(cells, tests, _adjust(tests, settings), strict=True):
-        judged = [_judge(*each, cell, settings) for each in zip(row, p, strict=True)]
-        verdicts.append(_verdict(cell, _shown(judged), stage, nprocs, ppn, suites))
-    return verdicts
+    """The verdicts of the first look of the design, which may be the only one."""
+    table = Verification(guidelines, stage=stage, nprocs=nprocs, ppn=ppn, settings=settings)
+    table.look(Look(medians, suites, obstacles))
+    return table.verdicts()
 
 
-def _test(index: Index, candidate: Candidate, settings: VerifySettings) -> _Test:
+def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
+    """Of the launches that have both sides; or why there are none."""
     for name, side in (("left", candidate.left), ("right", candidate.right)):
         reason = index.missing(side)
         if reason:
-            return _Test(candidate, None, f"{name} side {side.variant}: {reason}")
+            return f"{name} side {side.variant}: {reason}"
     ratios, unusable = index.log_ratios(candidate.left, candidate.right, candidate.factor)
     if unusable:
-        return _Test(candidate, None, f"{unusable} launches have times that are not positive")
-    if not ratios:
-        return _Test(candidate, None, "no launch has both sides")
-    if settings.deterministic:
-        return _deterministic(candidate, ratios)
-    confidence = 1 - settings.alpha / settings.looks
-    return _Test(candidate, statistics.paired_ratio(ratios, confidence))
+        return f"{unusable} launches have times that are not positive"
+    return ratios or "no launch has both sides"
 
 
-def _deterministic(candidate: Candidate, log_ratios: list[float]) -> _Test:
-    """The ratio of the first launch, which all others must repeat; there is nothing to test."""
-    if max(log_ratios) - min(log_ratios) > SAME:
-        return _Test(candidate, None, "launches differ, so the platform is not deterministic")
-    ratio = math.exp(log_ratios[0])
-    return _Test(candidate, Comparison(ratio, ratio, ratio, 1.0, len(log_ratios), ""))
-
-
-def _adjust(tests: list[list[_Test]], settings: VerifySettings) -> list[list[float | None]]:
-    """Adjusted p of every candidate: weighted Bonferroni inside a cell and over the looks, then
-    Benjamini-Hochberg over the cells. Nothing to adjust on a deterministic platform."""
-    if settings.deterministic:
-        return [[None for _ in row] for row in tests]
-    raw = [[test.p_in_cell(settings.looks) for test in row] for row in tests]
-    family = [min(known) for row in raw if (known := [p for p in row if p is not None])]
-    flat = [p for row in raw for p in row if p is not None]
-    adjusted = iter(statistics.adjusted_within(flat, family).tolist())
-    return [[None if p is None else next(adjusted) for p in row] for row in raw]
-
-
-def _judge(test: _Test, p_adjusted: float | None, cell: Cell, settings: VerifySettings) -> _Judged:
-    """Violated: significant, and slower by more than the tolerance. Holds: the interval ends within
-    the tolerance. Else undecided, with the reason."""
-
-    def judged(verdict: Word, reason: str = "") -> _Judged:
-        return _Judged(test, p_adjusted, verdict, reason)
-
-    found, limit = test.comparison, 1 + max(settings.tolerance, cell.tolerance)
-    if found is None:
-        return judged("undecided", test.obstacle)
-    if settings.deterministic:
-        return judged("violated" if found.ratio > limit else "holds")
-    if p_adjusted is None:
-        raise ValueError("a comparison without an adjusted p")
-    if found.n < settings.min_launches:
-        return judged("undecided", f"{found.n} launches, {settings.min_launches} are needed")
-    if p_adjusted < settings.alpha and found.ratio > limit:
-        return judged("violated")
-    if found.high is None:
-        return judged("undecided", found.reason)
-    if found.high <= limit:
-        return judged("holds")
-    if found.ratio > limit:
-        return judged("undecided", f"ratio {found.ratio:.3g}, but adjusted p is {p_adjusted:.2g}")
-    return judged("undecided", f"the ratio may be as large as {found.high:.3g}")
-
-
-def _shown(judged: list[_Judged]) -> _Judged:
-    """What the cell shows: the first violated candidate; else, of the undecided ones, or when there
-    are none of all, the most suspicious one."""
-    for each in judged:
-        if each.verdict == "violated":
-            return each
-    undecided = [each for each in judged if each.verdict == "undecided"]
-    return max(undecided or judged, key=_Judged.suspicion)
-
-
-def _verdict(
-    cell: Cell, shown: _Judged, stage: str, nprocs: int, ppn: int, suites: list[str]
-) -> Verdict:
-    candidate, found = shown.test.candidate, shown.test.comparison
-    return Verdict(
-        stage=stage,
-        guideline=cell.guideline,
-        kind=cell.kind,
-        function=cell.function,
-        rhs=cell.rhs,
-        nprocs=nprocs,
-        ppn=ppn,
-        bytes=cell.bytes,
-        other_bytes=candidate.right.bytes,
-        factor=candidate.factor,
-        verdict=shown.verdict,
-        ratio=found.ratio if found else None,
-        ratio_low=found.low if found else None,
-        ratio_high=found.high if found else None,
-        p=found.p if found and shown.p_adjusted is not None else None,
-        p_adjusted=shown.p_adjusted,
-        launches=found.n if found else 0,
-        reason=shown.reason,
-        suites=suites,
-    )
+def _repeat(standing: Standing[Candidate], index: Index) -> None:
+    """A deterministic platform: the ratio of the first launch, which all others must repeat; there
+    is nothing to test."""
+    ratios = _log_ratios(index, standing.question.key)
+    if not isinstance(ratios, str) and max(ratios) - min(ratios) > SAME:
+        ratios = "launches differ, so the platform is not deterministic"
+    if isinstance(ratios, str):
+        standing.word, standing.comparison, standing.reason = "undecided", None, ratios
+        return
+    ratio = math.exp(ratios[0])
+    standing.comparison = Comparison(ratio, ratio, ratio, 1.0, len(ratios), "")
+    standing.word = "violated" if ratio > standing.question.limit else "holds"

@@ -1,0 +1,166 @@
+"""How far a launch can be trusted: its clocks, stopping rules, refusals, load; and the round trips
+between its ranks. Stored and read back with the launch, by `measurements`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from plumbline_db.blobs import blob, times
+from plumbline_db.connection import Database
+from plumbline_db.records import (
+    ClockError,
+    ClockModel,
+    ClockSync,
+    Criterion,
+    HostLoad,
+    Load,
+    Nrep,
+    PingPong,
+    ProbeRecord,
+    Record,
+    Refused,
+)
+
+
+def put(
+    db: Database, run: int, records: Sequence[ProbeRecord], measurements: Mapping[int, int]
+) -> None:
+    """Store them, inside the caller's transaction. `measurements`: rows of the cases, by case id.
+    A load without hosts says nothing and is not kept."""
+    found: dict[type[Record], list[Any]] = {}
+    for record in records:
+        found.setdefault(type(record), []).append(record)
+    db.many(
+        "INSERT INTO clock_sync VALUES (:run, :position, :algorithm, :domains, :seconds)",
+        _rows(run, found.get(ClockSync, [])),
+    )
+    db.many(
+        """INSERT INTO clock_model VALUES (:run, :position, :domain, :host, :rank, :origin_ns,
+                                           :offset_ns, :slope)""",
+        _rows(run, found.get(ClockModel, [])),
+    )
+    db.many(
+        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns)",
+        [
+            row | {"errors_ns": msgspec.json.encode(row["errors_ns"]).decode()}
+            for row in _rows(run, found.get(ClockError, []))
+        ],
+    )
+    db.many(
+        "INSERT INTO refusal VALUES (:measurement, :reason)",
+        [
+            {"measurement": measurements[one.case], "reason": one.reason}
+            for one in found.get(Refused, [])
+        ],
+    )
+    db.many(
+        "INSERT INTO nrep VALUES (:measurement, :nrep, :ended_by, :criteria)",
+        [
+            {
+                "measurement": measurements[one.case],
+                "nrep": one.nrep,
+                "ended_by": one.ended_by,
+                "criteria": msgspec.json.encode(one.criteria).decode(),
+            }
+            for one in found.get(Nrep, [])
+        ],
+    )
+    db.many(
+        """INSERT INTO pingpong VALUES (:run, :position, :first, :second, :pair, :bytes,
+                                        :round_trips)""",
+        [
+            row | {"round_trips": blob(row["round_trip_ns"])}
+            for row in _rows(run, found.get(PingPong, []))
+        ],
+    )
+    hosts = [host for load in found.get(Load, []) for host in load.hosts]
+    db.many(
+        """INSERT INTO host_load VALUES (:run, :position, :host, :load_start, :load_end,
+                                         :busy_seconds, :own_seconds, :stolen_seconds)""",
+        _rows(run, hosts),
+    )
+
+
+def _rows(run: int, records: Sequence[Record]) -> list[dict[str, Any]]:
+    return [
+        msgspec.structs.asdict(record) | {"run": run, "position": position}
+        for position, record in enumerate(records)
+    ]
+
+
+def before_blocks(db: Database, run: int) -> list[ProbeRecord]:
+    """The clocks, as they were when the blocks began."""
+    key = {"run": run}
+    syncs = db.rows(
+        "SELECT algorithm, domains, seconds FROM clock_sync WHERE run = :run ORDER BY position", key
+    )
+    models = db.rows(
+        """SELECT domain, host, rank, origin_ns, offset_ns, slope FROM clock_model
+           WHERE run = :run ORDER BY position""",
+        key,
+    )
+    return [
+        *(ClockSync(*row) for row in syncs),
+        *(ClockModel(*row) for row in models),
+        *_clock_errors(db, run, "start"),
+    ]
+
+
+def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
+    """Stopping rules and refusals in the order of the cases, round trips, clocks, load."""
+    key = {"run": run}
+    nreps = db.rows(
+        """SELECT m.case_id, n.nrep, n.ended_by, n.criteria
+           FROM nrep n JOIN measurement m ON m.number = n.measurement
+           WHERE m.run = :run ORDER BY m.number""",
+        key,
+    )
+    refusals = db.rows(
+        """SELECT m.case_id, r.reason FROM refusal r JOIN measurement m ON m.number = r.measurement
+           WHERE m.run = :run ORDER BY m.number""",
+        key,
+    )
+    pairs = db.rows(
+        """SELECT first, second, pair, bytes, round_trips FROM pingpong
+           WHERE run = :run ORDER BY position""",
+        key,
+    )
+    load = load_of(db, run)
+    return [
+        *(
+            Nrep(case, nrep, ended_by, msgspec.json.decode(text, type=list[Criterion]))
+            for case, nrep, ended_by, text in nreps
+        ),
+        *(Refused(*row) for row in refusals),
+        *(
+            PingPong(first, second, pair, size, times(trips))
+            for first, second, pair, size, trips in pairs
+        ),
+        *_clock_errors(db, run, "end"),
+        *([load] if load else []),
+    ]
+
+
+def load_of(db: Database, run: int) -> Load | None:
+    """What else the hosts of the launch numbered `run` did; None where it did not say."""
+    hosts = db.rows(
+        """SELECT host, load_start, load_end, busy_seconds, own_seconds, stolen_seconds
+           FROM host_load WHERE run = :run ORDER BY position""",
+        {"run": run},
+    )
+    return Load([HostLoad(*row) for row in hosts]) if hosts else None
+
+
+def _clock_errors(db: Database, run: int, moment: str) -> list[ClockError]:
+    found = db.rows(
+        """SELECT moment, since_ns, errors_ns FROM clock_error
+           WHERE run = :run AND moment = :moment""",
+        {"run": run, "moment": moment},
+    )
+    return [
+        ClockError(when, since, msgspec.json.decode(errors, type=list[int]))
+        for when, since, errors in found
+    ]

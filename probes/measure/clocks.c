@@ -1,0 +1,118 @@
+#include "measure/clocks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool pl_clocks_needed(const struct pl_plan *plan)
+{
+    return plan->sync->global_clock || plan->runtime == PL_RUNTIME_GLOBAL;
+}
+
+/* What a domain's leader says of itself. */
+struct face {
+    struct pl_model model;
+    char host[MPI_MAX_PROCESSOR_NAME];
+};
+
+static bool record_models(const struct pl_global *global, struct pl_record *record)
+{
+    const struct pl_world *world = global->world;
+    struct face mine = {.model = global->model}, *all = NULL;
+    int length;
+    if (world->rank == 0)
+        all = calloc((size_t)world->size, sizeof *all);
+    if (pl_p2p_agree(world, world->rank == 0 && !all))
+        return false;
+    PMPI_Get_processor_name(mine.host, &length);
+    pl_p2p_gather(world, &mine, (int)sizeof mine, all);
+    for (int domain = 0; domain < pl_global_domains(global) && all; domain++) {
+        int leader = pl_global_leader(global, domain);
+        pl_record_clock_model(record, domain, all[leader].host, leader, &all[leader].model);
+    }
+    free(all);
+    return true;
+}
+
+/* The largest error over the domains, on rank 0; -1: no memory. */
+static int64_t record_error(const struct pl_global *global, struct pl_record *record,
+                            const char *when)
+{
+    const struct pl_world *world = global->world;
+    int64_t largest = 0, since_ns = global->clock->now_ns() - global->learnt_ns;
+    struct pl_global_error *errors = NULL;
+    if (world->rank == 0)
+        errors = calloc((size_t)world->size, sizeof *errors);
+    if (pl_p2p_agree(world, world->rank == 0 && !errors))
+        return -1;
+    pl_global_check(global, errors);
+    int domains = pl_global_domains(global);
+    for (int domain = 0; domain < domains && errors; domain++) {
+        errors[domain] = errors[pl_global_leader(global, domain)]; /* leaders ascend */
+        if (errors[domain].error_ns > largest)
+            largest = errors[domain].error_ns;
+    }
+    pl_record_clock_error(record, when, since_ns, errors, domains);
+    free(errors);
+    return largest;
+}
+
+bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct pl_record *record,
+                    int64_t *error_ns)
+{
+    global->model = PL_MODEL_IDENTITY;
+    *error_ns = 0;
+    if (!pl_clocks_needed(plan))
+        return true;
+    pl_global_learn(global);
+    pl_record_clock_sync(record, global->algorithm->name, pl_global_domains(global),
+                         global->took_ns);
+    if (!record_models(global, record))
+        return false;
+    *error_ns = record_error(global, record, "start");
+    return *error_ns >= 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Why the samples of a case are no results; false when they are. */
+static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t error_ns,
+                    char *reason, size_t size)
+{
+    if (tally->valid == 0 && tally->late + tally->overrun > 0) {
+        snprintf(reason, size,
+                 "no repetition was valid: %d were late, %d overran; choose a longer window_us, "
+                 "sync=roundtime with more budget_ms, or fewer ranks than cores",
+                 tally->late, tally->overrun);
+        return true;
+    }
+    if (plan->runtime != PL_RUNTIME_GLOBAL || tally->count == 0)
+        return false;
+    qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, by_value);
+    int64_t median = tally->ns[tally->count / 2];
+    if (median >= plan->clock_multiple * error_ns)
+        return false;
+    snprintf(reason, size,
+             "too short for the global clock: median %" PRId64 " ns, below %d times its residual "
+             "error of %" PRId64 " ns; use runtime=local, or a smaller clock_multiple",
+             median, plan->clock_multiple, error_ns);
+    return true;
+}
+
+bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, const int *cases,
+                     int count, int64_t error_ns)
+{
+    char reason[256];
+    if (!pl_clocks_needed(rounds->plan))
+        return true;
+    int64_t end_ns = record_error(global, rounds->record, "end");
+    for (int i = 0; i < count && global->world->rank == 0; i++)
+        if (refusal(rounds->plan, &rounds->tallies[cases[i]], end_ns > error_ns ? end_ns : error_ns,
+                    reason, sizeof reason))
+            pl_record_refused(rounds->record, rounds->plan->cases[cases[i]].id, reason);
+    return end_ns >= 0;
+}

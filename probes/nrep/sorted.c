@@ -1,0 +1,81 @@
+#include "nrep/sorted.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+void pl_sorted_fill(double *sorted, const int64_t *ns, int count)
+{
+    for (int i = 0; i < count; i++)
+        sorted[i] = (double)ns[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+}
+
+/* Index of the first value that is greater. */
+static int upper_bound(const double *sorted, int count, double value)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (sorted[middle] > value)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void pl_sorted_insert(double *sorted, int count, double value)
+{
+    int at = upper_bound(sorted, count, value);
+    memmove(sorted + at + 1, sorted + at, (size_t)(count - at) * sizeof *sorted);
+    sorted[at] = value;
+}
+
+double pl_sorted_quantile(const double *sorted, int count, double share)
+{
+    double position = share * (count - 1);
+    int below = (int)position;
+    if (below + 1 >= count)
+        return sorted[count - 1];
+    return sorted[below] + (position - below) * (sorted[below + 1] - sorted[below]);
+}
+
+static struct pl_spread spread_of(const double *values, int count)
+{
+    struct pl_spread spread = {.count = count};
+    double squares = 0;
+    for (int i = 0; i < count; i++)
+        spread.mean += values[i];
+    spread.mean /= count;
+    for (int i = 0; i < count; i++)
+        squares += (values[i] - spread.mean) * (values[i] - spread.mean);
+    if (count > 1)
+        spread.deviation = sqrt(squares / (count - 1));
+    return spread;
+}
+
+struct pl_spread pl_sorted_filtered(const double *sorted, int count)
+{
+    double low = pl_sorted_quantile(sorted, count, 0.25);
+    double high = pl_sorted_quantile(sorted, count, 0.75);
+    double reach = 1.5 * (high - low);
+    int first = 0, end = upper_bound(sorted, count, high + reach);
+    while (first < end && sorted[first] < low - reach)
+        first++;
+    return spread_of(sorted + first, end - first);
+}
+
+double pl_variation(const double *values, int count)
+{
+    if (count < 2)
+        return NAN;
+    struct pl_spread spread = spread_of(values, count);
+    return spread.mean > 0 ? spread.deviation / spread.mean : NAN;
+}

@@ -1,0 +1,63 @@
+/* Round-time synchronisation: before each repetition rank 0 announces a start time on the global
+ * clock; after it all ranks agree whether everybody was there in time; if not, it is repeated,
+ * until there are as many as asked for or the budget of the case is used up (Hunold and
+ * Carpen-Amarie, Hierarchical clock synchronization in MPI, IEEE CLUSTER 2018, section 5;
+ * ReproMPI). The agreement is our own messages, so the function under test carries none of it. A
+ * repetition costs two trees more than one of the window scheme, and none is lost to a window that
+ * is too short. */
+#include "measure/world.h"
+#include "sync/announce.h"
+
+#include <stdlib.h>
+
+struct round {
+    struct pl_announce announce;
+    bool late;
+};
+
+static bool open_round(struct pl_start *start)
+{
+    struct round *round = calloc(1, sizeof *round);
+    start->own = round;
+    if (pl_p2p_agree(start->world, !round))
+        return false;
+    pl_announce_open(&round->announce, start);
+    return true;
+}
+
+static void close_round(struct pl_start *start)
+{
+    free(start->own);
+    start->own = NULL;
+}
+
+static bool start_round(struct pl_start *start)
+{
+    struct round *round = start->own;
+    int64_t global_ns, none = 0;
+    if (!pl_announce_next(&round->announce, start, &global_ns, &none))
+        return false;
+    round->late = !pl_announce_wait(start, global_ns);
+    return true;
+}
+
+static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t end_ns)
+{
+    struct round *round = start->own;
+    (void)begin_ns;
+    (void)end_ns;
+    bool late = pl_p2p_agree(start->world, round->late) != 0;
+    pl_announce_learn(&round->announce, late);
+    return late ? PL_LATE : PL_VALID;
+}
+
+const struct pl_sync pl_sync_roundtime = {
+    .name = "roundtime",
+    .summary = "a start time announced for each repetition; late ones are repeated",
+    .global_clock = true,
+    .repeats = true,
+    .open = open_round,
+    .close = close_round,
+    .start = start_round,
+    .finish = finish,
+};

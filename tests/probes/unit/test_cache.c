@@ -1,0 +1,94 @@
+/* Cold caches: sizes on machines that are not there, and where buffers cycle to. */
+#include "check.h"
+
+#include "measure/cache.h"
+
+#include <stdlib.h>
+
+#define MIB ((size_t)1 << 20)
+
+static struct pl_cache_sizes sizes_of(const char *synthetic)
+{
+    hwloc_topology_t topology;
+    struct pl_cache_sizes sizes = {0};
+    if (hwloc_topology_init(&topology) == 0 &&
+        hwloc_topology_set_synthetic(topology, synthetic) == 0 &&
+        hwloc_topology_load(topology) == 0)
+        sizes = pl_cache_sizes(topology);
+    hwloc_topology_destroy(topology);
+    return sizes;
+}
+
+static void check_sizes(void)
+{
+    struct pl_cache_sizes sizes = sizes_of("package:2 l3:1(size=32MiB) l2:4(size=1MiB) "
+                                           "l1d:1(size=48KiB) core:1 pu:1");
+    CHECK(sizes.private_bytes == MIB && sizes.largest_bytes == 32 * MIB);
+    /* Two threads of one core share what is still its own. */
+    sizes = sizes_of("package:1 l3:1(size=32MiB) l2:4(size=2MiB) l1d:1(size=48KiB) core:1 pu:2");
+    CHECK(sizes.private_bytes == 2 * MIB && sizes.largest_bytes == 32 * MIB);
+    /* The second level is shared by two cores: the first is the last private one. */
+    sizes = sizes_of("package:1 l2:2(size=4MiB) l1d:2(size=64KiB) core:1 pu:1");
+    CHECK(sizes.private_bytes == 64 << 10 && sizes.largest_bytes == 4 * MIB);
+    /* A core with all levels to itself. */
+    sizes = sizes_of("package:2 l3:1(size=8MiB) l2:1(size=1MiB) l1d:1(size=32KiB) core:1 pu:1");
+    CHECK(sizes.private_bytes == 8 * MIB);
+    sizes = sizes_of("package:1 core:2 pu:1");
+    CHECK(sizes.private_bytes == 0 && sizes.largest_bytes == 0);
+}
+
+static void check_areas(void)
+{
+    const struct pl_cache_sizes sizes = {.private_bytes = 2 * MIB,
+                                         .largest_bytes = 256 * MIB,
+                                         .memory_bytes = 64 * 1024 * MIB,
+                                         .line_bytes = 64};
+    CHECK(pl_cache_area(&sizes, 4, 4096) == 512 * MIB);
+    /* Two areas for each of 64 ranks: an eighth of the memory. */
+    CHECK(pl_cache_area(&sizes, 64, 4096) == 64 * MIB);
+    /* So many ranks that the private cache decides, and a message that needs more. */
+    CHECK(pl_cache_area(&sizes, 4096, 4096) == 4 * MIB);
+    CHECK(pl_cache_area(&sizes, 4096, 64 * MIB) >= 128 * MIB);
+}
+
+/* Every message lies in the area and starts behind the one before; a byte is used again only after
+ * all the rest of the area was passed over, and messages of one line come to every line. */
+static void check_cycle(size_t bytes, size_t size)
+{
+    enum { PAGE = 4096, LINE = 64, TURNS = 2 * PAGE / LINE };
+    unsigned turn = 0, before = 0;
+    size_t end = 0, passed = 0;
+    int inside = 1, onward = 1, aligned = 1, lines = 0;
+    unsigned char *seen = calloc(size / LINE + 1, 1);
+    for (int i = 0; turn < TURNS && i < 10000000; i++) {
+        size_t start = pl_cache_next(end, bytes, size, PAGE, LINE, &turn);
+        inside &= start + bytes <= size;
+        aligned &= start % LINE == 0 && (turn > 0 || start % PAGE == 0);
+        if (turn == before)
+            onward &= start >= end && start < end + PAGE;
+        else
+            onward &= start < PAGE && size - end < bytes + PAGE;
+        before = turn;
+        end = start + bytes;
+        passed += (bytes + LINE - 1) / LINE * LINE;
+        if (!seen[start / LINE])
+            lines += seen[start / LINE] = 1;
+    }
+    CHECK(inside && onward && aligned && turn == TURNS && passed >= size);
+    if (bytes <= LINE)
+        CHECK((size_t)lines >= (size - PAGE) / LINE);
+    free(seen);
+}
+
+int main(void)
+{
+    check_sizes();
+    check_areas();
+    check_cycle(1, MIB);
+    check_cycle(64, MIB);
+    check_cycle(5000, MIB);
+    check_cycle(65536, MIB);
+    check_cycle(500000, MIB + 3 * 4096);
+    CHECK_TEXT(pl_cache_mode_name(PL_CACHE_OVERWRITE), "overwrite");
+    return check_done();
+}

@@ -1,0 +1,151 @@
+"""Pairs of cold launches: one with the exported files in force, one of the library as it is, and so
+on in turn; and what they say about each cell, tuned over default."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline import tables
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import PlanCase
+from plumbline.search.candidates import DEFAULT
+from plumbline.search.outcome import holds
+from plumbline.search.race import Target, index
+from plumbline.settings import Settings
+from plumbline_db import runs
+from plumbline_db.records import Winner
+
+REFERENCE_CELLS = 10
+
+
+class Pairs:
+    """All pairs so far. `ratios`: per pair, log(tuned / default) of each cell, without the factor
+    that a launch shares; `beside`: per tuned launch, log(variant / the library's own call in the
+    same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
+    that give no (or a wrong) result with the files in force, and did without."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        settings: Settings,
+        environment: Mapping[str, str],
+        winners: Sequence[Winner],
+    ) -> None:
+        self.ratios: dict[Target, list[float]] = {}
+        self.beside: dict[Target, list[float]] = {}
+        self.lost: list[Target] = []
+        self._lab = lab
+        self._settings = settings
+        self._environment = environment
+        self._winners = winners
+
+    def add(
+        self,
+        suite: str,
+        count: int,
+        left: Sequence[PlanCase],
+        more: Sequence[PlanCase] = (),
+        *,
+        seed: int,
+    ) -> set[Target]:
+        """`count` pairs of the cells `left`; the tuned launches, the suite `suite`, measure `more`
+        as well. Returns the cells that they have ratios of."""
+        # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
+        beside = [
+            msgspec.structs.replace(case, variant="library")
+            for case in left
+            if any(
+                one.variant != "default" and holds(one, target_of(case)) for one in self._winners
+            )
+        ]
+        tuned = self._series(suite, [*left, *more, *beside], seed, self._environment)
+        plain = self._series(f"{suite}-default", left, seed, {})
+        for _ in range(count):
+            tuned.advance()
+            plain.advance()
+        measured, lost = self._cold_ratios(suite, left)
+        self.lost += lost
+        measured = without_launch_factor(measured, self._winners)
+        for cell, logs in measured.items():
+            self.ratios.setdefault(cell, []).extend(logs)
+        for cell, logs in self._beside(suite).items():
+            self.beside.setdefault(cell, []).extend(logs)
+        return {cell for cell, logs in measured.items() if logs}
+
+    def _series(
+        self, suite: str, cases: Sequence[PlanCase], seed: int, environment: Mapping[str, str]
+    ) -> Series:
+        plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
+        return Series(self._lab, suite, plan, environment)
+
+    def _cold_ratios(
+        self, suite: str, left: Sequence[PlanCase]
+    ) -> tuple[dict[Target, list[float]], list[Target]]:
+        """Log ratios of the cells that every launch of both sides has measured, pair by pair; and
+        the cells that are missing, wholly or in part, only with the files in force."""
+        lab = self._lab
+        tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
+        plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
+        cells = [(target_of(case), DEFAULT) for case in left]
+        pairs = max((len(plain.get(cell, ())) for cell in cells), default=0)
+        found: dict[Target, list[float]] = {}
+        lost: list[Target] = []
+        for cell in cells:
+            ours, theirs = tuned.get(cell, {}), plain.get(cell, {})
+            if len(theirs) < pairs:
+                continue
+            if len(ours) < pairs:
+                lost.append(cell[0])
+                continue
+            values = zip(ours.values(), theirs.values(), strict=True)
+            found[cell[0]] = [math.log(mine / other) for mine, other in values]
+        return found, lost
+
+    def _beside(self, suite: str) -> dict[Target, list[float]]:
+        lab = self._lab
+        found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
+        for one in runs.medians(lab.db, lab.campaign, [suite]):
+            if one.case.variant in found:
+                target = Target(one.case.function, one.case.bytes)
+                found[one.case.variant][target] = dict(zip(one.runs, one.seconds, strict=True))
+        return {
+            target: [
+                math.log(found["default"][target][run] / seconds)
+                for run, seconds in library.items()
+                if run in found["default"][target]
+            ]
+            for target, library in found["library"].items()
+            if found["default"].get(target)
+        }
+
+
+def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
+    """Some cells of functions that no winner touches, by which launches are told apart."""
+    touched = {winner.function for winner in winners}
+    cells = [case for case in left if case.function not in touched]
+    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+
+
+def without_launch_factor(
+    ratios: Mapping[Target, Sequence[float]], winners: Sequence[Winner]
+) -> dict[Target, list[float]]:
+    """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
+    the functions that no winner touches: the median of their log ratios, pair by pair, is taken
+    off. With fewer than REFERENCE_CELLS such cells the ratios stay as they are."""
+    touched = {winner.function for winner in winners}
+    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
+    if len(reference) < REFERENCE_CELLS:
+        return {cell: list(logs) for cell, logs in ratios.items()}
+    factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]
+    return {
+        cell: [log - factor for log, factor in zip(logs, factors, strict=True)]
+        for cell, logs in ratios.items()
+    }
+
+
+def target_of(case: PlanCase) -> Target:
+    return Target(case.function, case.bytes)

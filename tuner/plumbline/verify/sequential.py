@@ -1,0 +1,157 @@
+"""A family of tests, followed over the looks of a design until each is decided.
+
+Every test asks whether a ratio is above a limit. It is violated when it is significant in its
+family and the ratio is above the limit; it holds when the interval ends within; what is neither is
+undecided and gets more launches. Which errors that makes: docs/verification.md. Pure: no clock,
+file or database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from plumbline.verify.design import Design
+from plumbline.verify.statistics import Comparison, adjusted_within, paired_ratio
+
+Word = Literal["holds", "violated", "undecided"]
+Key = TypeVar("Key")
+
+# What a look knows of a test: log ratios of all launches so far, one each; why there are none; or
+# None: it has not been measured since it was looked at last.
+Evidence = Sequence[float] | str | None
+
+
+class Question(msgspec.Struct, Generic[Key], frozen=True):
+    """One test: is the ratio of `key` above `limit`? `weight` multiplies its p inside its cell: the
+    sum of 1/weight over a cell is at most 1 (weighted Bonferroni)."""
+
+    key: Key
+    limit: float
+    weight: float = 1.0
+
+
+class Standing(msgspec.Struct, Generic[Key]):
+    """What is known of a test. `p` is its sequential p, which never grows from look to look, as a
+    test of its cell; `look` is the last one that it was measured for."""
+
+    question: Question[Key]
+    word: Word = "undecided"
+    comparison: Comparison | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    reason: str = ""
+    look: int = 0
+
+    def suspicion(self) -> float:
+        """The ratio; what could not be compared comes before all ratios."""
+        return self.comparison.ratio if self.comparison else math.inf
+
+
+class Family(Generic[Key]):
+    """Tests in cells: a cell is violated if one of its tests is, holds if all hold. A cell that is
+    decided stays so. The family of the correction is the cells."""
+
+    def __init__(
+        self,
+        cells: Iterable[Iterable[Question[Key]]],
+        design: Design,
+        *,
+        alpha: float,
+        min_launches: int = 1,
+    ) -> None:
+        self.cells = [[Standing(question) for question in cell] for cell in cells]
+        self._design = design
+        self._alpha = alpha
+        self._min_launches = min_launches
+        self._look = 0
+
+    def look(self, evidence: Callable[[Key], Evidence]) -> None:
+        """The next look of the design, at all cells that are undecided."""
+        if self._look >= self._design.looks:
+            raise ValueError(f"the design has {self._design.looks} looks, this is one more")
+        asked = [
+            standing
+            for cell in self.cells
+            if _word(cell) == "undecided"
+            for standing in cell
+            if standing.word == "undecided" and self._compare(standing, evidence)
+        ]
+        self._adjust()
+        for standing in asked:
+            self._judge(standing)
+        self._look += 1
+
+    def open(self) -> list[Standing[Key]]:
+        """The tests that more launches may decide, in the order of the cells."""
+        if self._look >= self._design.looks:
+            return []
+        return [
+            standing
+            for cell in self.cells
+            if _word(cell) == "undecided"
+            for standing in cell
+            if standing.word == "undecided" and standing.comparison is not None
+        ]
+
+    def _compare(self, standing: Standing[Key], evidence: Callable[[Key], Evidence]) -> bool:
+        """Brings a test up to this look; whether there is anything new to judge."""
+        known = evidence(standing.question.key)
+        if known is None:
+            return False
+        standing.look = self._look
+        if isinstance(known, str):
+            standing.comparison, standing.reason = None, known
+            return False
+        confidence = self._design.confidence(self._look, self._alpha)
+        found = paired_ratio(known, confidence)
+        p = self._design.sequential(found.p * standing.question.weight, self._look)
+        standing.comparison = found
+        standing.p = p if standing.p is None else min(p, standing.p)
+        return True
+
+    def _adjust(self) -> None:
+        """Benjamini-Hochberg over the cells. As no p grows, no adjusted p does."""
+        tested = [one for cell in self.cells for one in cell if one.p is not None]
+        members = [
+            min(known)
+            for cell in self.cells
+            if (known := [one.p for one in cell if one.p is not None])
+        ]
+        adjusted = adjusted_within([one.p or 0.0 for one in tested], members)
+        for standing, p in zip(tested, adjusted.tolist(), strict=True):
+            standing.p_adjusted = p
+
+    def _judge(self, standing: Standing[Key]) -> None:
+        found, limit, p = standing.comparison, standing.question.limit, standing.p_adjusted
+        if found is None or p is None:
+            raise ValueError("a test without a comparison cannot be judged")
+        if found.n < self._min_launches:
+            standing.reason = f"{found.n} launches, {self._min_launches} are needed"
+        elif p < self._alpha and found.ratio > limit:
+            standing.word, standing.reason = "violated", ""
+        elif found.high is None:
+            standing.reason = found.reason
+        elif found.high <= limit:
+            standing.word, standing.reason = "holds", ""
+        elif found.ratio > limit:
+            standing.reason = f"ratio {found.ratio:.3g}, but adjusted p is {p:.2g}"
+        else:
+            standing.reason = f"the ratio may be as large as {found.high:.3g}"
+
+
+def shown(cell: Sequence[Standing[Key]]) -> Standing[Key]:
+    """What a cell shows: of the violated tests, else of the undecided ones, else of all, the one
+    with the largest ratio; at equal ratios the first."""
+    violated = [one for one in cell if one.word == "violated"]
+    undecided = [one for one in cell if one.word == "undecided"]
+    return max(violated or undecided or cell, key=lambda one: one.suspicion())
+
+
+def _word(cell: Sequence[Standing[Key]]) -> Word:
+    words = {one.word for one in cell}
+    if "violated" in words:
+        return "violated"
+    return "undecided" if "undecided" in words else "holds"

@@ -1,0 +1,1 @@
+"""The two-sample tests, one a file. statistics.py lists them by name."""

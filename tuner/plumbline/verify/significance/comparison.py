@@ -1,0 +1,108 @@
+"""What a test answers, and what the tests share: reading their input, tails, intervals.
+
+Pure: arrays in, `Comparison` out; no clock, file or database. One value a launch, because the
+launch is the replicate. A value that is not a finite number raises ValueError: it never counts as
+"not slower"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# Log ratios come from integer nanoseconds: what differs by less is rounding, and ties.
+TIE_DIGITS = 12
+
+Vector = NDArray[np.float64]
+
+# What is shown when p is small: left takes longer, left takes less time, they differ.
+Alternative = Literal["greater", "less", "two-sided"]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """`ratio` is left over right; `low` and `high` its two-sided confidence interval, whatever the
+    alternative (None where no interval with that confidence exists or the test has none; `reason`
+    says which, and what else there is to know); `p` is that of the alternative. `n` counts
+    launches, of the smaller side if unpaired."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float
+    n: int
+    reason: str
+
+
+class Test(msgspec.Struct, frozen=True):
+    """`run(left, right, alternative, confidence)`: seconds per launch, one dimension each; `paired`
+    tests take as many of one side as of the other, in the order of launches."""
+
+    name: str
+    paired: bool
+    run: Callable[[ArrayLike, ArrayLike, Alternative, float], Comparison]
+
+
+def of_tails(at_least: float, at_most: float, alternative: Alternative) -> float:
+    """p from the two tails that hold the observed value. Two-sided: twice the smaller one, which is
+    valid also where the null distribution is not symmetric."""
+    if alternative == "greater":
+        return at_least
+    if alternative == "less":
+        return at_most
+    return min(1.0, 2 * min(at_least, at_most))
+
+
+def normal_tail(observed: float, mean: float, variance: float) -> float:
+    """P(X ≥ observed) of a normal X; 1 where it has no variance."""
+    if variance == 0:
+        return 1.0
+    return 0.5 * math.erfc((observed - mean) / math.sqrt(2 * variance))
+
+
+def normal_order(mean: float, variance: float, tail: float) -> int:
+    """The place of the confidence limit among the ordered averages or differences."""
+    from statistics import NormalDist
+
+    return max(0, math.floor(mean + NormalDist().inv_cdf(tail) * math.sqrt(variance) + 0.5))
+
+
+def interval(
+    ordered: Vector, order: int, n: int, confidence: float
+) -> tuple[float | None, float | None, str]:
+    """The `order`-th smallest and largest of the ordered logarithms, as ratios; and a reason."""
+    if order == 0:
+        return None, None, f"{n} launches are too few for a {100 * confidence:g} % interval"
+    return ratio_of(float(ordered[order - 1])), ratio_of(float(ordered[-order])), ""
+
+
+def differences(log_left: Vector, log_right: Vector) -> Vector:
+    """All differences between two samples, ascending; their median is the Hodges-Lehmann shift."""
+    return np.sort(np.subtract.outer(log_left, log_right), axis=None)
+
+
+def ratio_of(log_ratio: float) -> float:
+    return math.exp(min(log_ratio, 700.0))
+
+
+def finite(values: ArrayLike, what: str) -> Vector:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(f"{what}: one dimension and at least one value are needed")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what}: a value is not a finite number")
+    return array
+
+
+def logarithms(seconds: ArrayLike, what: str) -> Vector:
+    array = finite(seconds, what)
+    if not (array > 0).all():
+        raise ValueError(f"{what}: a time is not positive")
+    return np.log(array)
+
+
+def both_logarithms(left: ArrayLike, right: ArrayLike) -> tuple[Vector, Vector]:
+    return logarithms(left, "left"), logarithms(right, "right")
