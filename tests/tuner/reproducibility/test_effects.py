@@ -23,7 +23,7 @@ def comparison(
 
 def judged(effect: float, p: float, p_adjusted: float, ratio: float = 1.0) -> Judged:
     one = Comparison("MPI_Bcast", 4, 64, effect, 20e-6, [])
-    return Judged(one, ratio, None, None, p, p_adjusted)
+    return Judged(one, ratio, None, None, p, p_adjusted, p_adjusted < 0.05, LAUNCHES)
 
 
 def test_a_cell_against_itself_keeps_the_nominal_rate() -> None:
@@ -60,6 +60,20 @@ def test_power_grows_with_the_effect_and_ends_with_the_noise() -> None:
     assert least["< 1 µs"] is None
 
 
+def test_looks_find_large_effects_early_and_nothing_where_there_is_nothing() -> None:
+    chance = random.Random(5)
+    family = [comparison(chance, effect, noise=0.01) for effect in (0, 2, 20) for _ in range(60)]
+    found = effects.with_looks(family)
+    assert effects.design_of(LAUNCHES).launches == (8, 11, 15)
+    assert sum(won for won, _ in found[:60]) <= 6
+    assert sum(won for won, _ in found[60:120]) >= 50
+    assert all(won and launches < LAUNCHES for won, launches in found[120:])
+    assert all(launches == LAUNCHES for won, launches in found if not won)
+    table = {one.effect: one for one in effects.powers(effects.judge(family))}
+    assert table[20.0].looks_found == 60 and table[20.0].looks_launches < 12
+    assert table[2.0].looks_launches >= table[20.0].looks_launches
+
+
 def test_counts_of_false_alarms() -> None:
     rows = [judged(0, 0.01, 0.02, 1.2), judged(0, 0.04, 0.06), judged(0, 0.9, 0.9)]
     rows += [judged(5, 0.001, 0.01), judged(5, 0.2, 0.3)]
@@ -87,7 +101,9 @@ def test_classes_have_the_bounds_of_their_names() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_the_smallest_effect_and_all_above_it_are_found(shares: list[float]) -> None:
-    table = [Power(2, "> 10 µs", float(i), 10, 0, share, 0.0) for i, share in enumerate(shares)]
+    table = [
+        Power(2, "> 10 µs", float(i), 10, 0, share, 0.0, 0, 15.0) for i, share in enumerate(shares)
+    ]
     (found,) = effects.smallest(table)
     if found.effect is None:
         assert shares[-1] < effects.POWER

@@ -69,7 +69,7 @@ def command(
       plumbline reproducibility --trials 30 --launches 30 --svg spread.svg
     """
     from plumbline.reproducibility import experiment, picture
-    from plumbline.reproducibility.report import report
+    from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
     from plumbline.workbench import workbench
@@ -88,7 +88,8 @@ def command(
     ):
         ranks = experiment.begin(db, bench, settings, bar, new=new)
         outcome = experiment.Experiment(ranks, settings).run()
-    done = report(bench, ranks, settings, outcome)
+        warnings = conditions_of(ranks)
+    done = report(bench, ranks, settings, outcome, warnings)
     if svg is not None:
         from plumbline import chart
 
@@ -160,8 +161,12 @@ def _shown(report: Report) -> Iterator[RenderableType]:
         yield _power(table)
     if report.effects:
         yield Text(_power_note(report.settings))
+    for name, table in report.effects.items():
+        yield Text(_looks_line(name, table, report.settings))
     for one in report.missing:
         yield Text(f"not measured: {one}")
+    if report.warnings:
+        yield Text("\n".join(["", *(f"warning: {one}" for one in report.warnings)]))
     yield Text("\n".join(["", *_seconds(report)]))
 
 
@@ -260,6 +265,21 @@ def _power_note(settings: Settings) -> str:
         "found: slower than the cell without delay, p < 0.05 after Benjamini-Hochberg over all "
         f"comparisons, {settings.effect_launches} launches.\nIn brackets what the slow-down came "
         "out as, median over the cells."
+    )
+
+
+def _looks_line(name: str, table: EffectTable, settings: Settings) -> str:
+    from plumbline.reproducibility.effects import design_of
+
+    found = table.false_alarms
+    planted = sum(one.cells for one in table.power)
+    mean = sum(one.looks_launches * one.cells for one in table.power) / planted
+    at = ", ".join(str(one) for one in design_of(settings.effect_launches).launches)
+    right = found.looks_discoveries - found.looks_false_discoveries
+    return (
+        f"{name}: with looks at {at} launches {right} of {planted} planted slow-downs are found "
+        f"(without {found.discoveries - found.false_discoveries}), after {mean:.1f} launches in "
+        f"the mean; {found.looks_false_discoveries} A/A."
     )
 
 
