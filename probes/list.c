@@ -3,7 +3,10 @@
 #include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
 #include "json.h"
+#include "measure/cache.h"
+#include "measure/plain.h"
 #include "measure/types.h"
+#include "nrep/nrep.h"
 #include "restrictions.h"
 #include "sync/sync.h"
 #include "variant.h"
@@ -75,6 +78,18 @@ void pl_list(FILE *out)
     pl_json_array(&json, "clock_syncs");
     for (int i = 0; i < pl_clock_sync_count; i++)
         pl_json_text(&json, NULL, pl_clock_syncs[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "plain");
+    for (int i = 0; i < pl_plain_count; i++)
+        pl_json_text(&json, NULL, pl_plains[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "criteria");
+    for (int i = 0; i < pl_criterion_count; i++)
+        pl_json_text(&json, NULL, pl_criteria[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "caches");
+    for (int mode = PL_CACHE_WARM; mode <= PL_CACHE_OVERWRITE; mode++)
+        pl_json_text(&json, NULL, pl_cache_mode_name((enum pl_cache_mode)mode));
     pl_json_end(&json);
     pl_json_end(&json);
     fputc('\n', out);

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_plain; /* measure/plain.h */
+
 struct pl_knob {
     const char *name;
     const char *value;
@@ -38,6 +40,7 @@ struct pl_case {
     int type, op; /* indices of measure/types.h */
     int root;
     int reps;
+    int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
 };
 
 /* In which state the caches are when a repetition starts (measure/cache.h). */
@@ -64,6 +67,7 @@ struct pl_plan {
     const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */
     int clock_fit_ms;                       /* over how long a drift is learnt */
     int clock_multiple; /* of the clock's residual error: shorter global run times are refused */
+    const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
     int64_t window_ns; /* 0: by measurement */
     enum pl_cache_mode cache;

@@ -2,6 +2,7 @@
 #include "plan_parser.h"
 
 #include "measure/cache.h"
+#include "measure/plain.h"
 #include "measure/shape.h"
 #include "measure/types.h"
 
@@ -164,6 +165,13 @@ static bool take_nrep_max(struct pl_parser *parser, const char *value)
     return small_number(parser, value, 1, &parser->plan->nrep.most);
 }
 
+static bool take_plain(struct pl_parser *parser, const char *value)
+{
+    parser->plan->plain = pl_plain_by_name(value);
+    return parser->plan->plain ||
+           pl_refuse(parser, "no such loop; 'probe --list' names them (plain)");
+}
+
 const struct pl_key pl_set_keys[] = {
     {"run", take_run, false},
     {"seed", take_seed, false},
@@ -183,6 +191,7 @@ const struct pl_key pl_set_keys[] = {
     {"clock_multiple", take_clock_multiple, false},
     {"runtime", take_runtime, false},
     {"window_us", take_window_us, false},
+    {"plain", take_plain, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 
@@ -278,6 +287,15 @@ static bool take_reps(struct pl_parser *parser, const char *value)
     return true;
 }
 
+static bool take_delay(struct pl_parser *parser, const char *value)
+{
+    uint64_t ns;
+    if (!number(parser, value, 0, 1000000000, &ns))
+        return false;
+    parser->current->delay_ns = (int64_t)ns;
+    return true;
+}
+
 const struct pl_key pl_case_keys[] = {
     {"id", take_id, true},
     {"function", take_function, true},
@@ -288,6 +306,7 @@ const struct pl_key pl_case_keys[] = {
     {"op", take_op, false},
     {"root", take_root, false},
     {"reps", take_reps, false},
+    {"delay_ns", take_delay, false},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 

@@ -144,6 +144,7 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_object(json, "environment");
     pl_environment_json(json);
     pl_json_end(json);
+    pl_factors_json(json, facts->factors);
     end(record);
 }
 
@@ -179,6 +180,7 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     pl_json_text(json, "op", pl_ops[c->op].name);
     pl_json_integer(json, "root", c->root);
     pl_json_integer(json, "reps", c->reps);
+    pl_json_integer(json, "delay_ns", c->delay_ns);
     end(record);
 }
 
@@ -210,7 +212,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
 }
 
 void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series)
+                       const struct pl_series *series, const struct pl_counters *counters)
 {
     struct pl_json *json = start(record, "samples");
     pl_json_integer(json, "case", case_id);
@@ -228,6 +230,7 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_integer(json, "window_ns",
                     series->start.scheme->needs_estimate ? series->start.window_ns : 0);
     pl_json_bool(json, "budget_spent", series->budget_spent);
+    pl_counters_json(json, counters);
     end(record);
 }
 
@@ -310,6 +313,27 @@ void pl_record_refused(struct pl_record *record, int case_id, const char *reason
     struct pl_json *json = start(record, "refused");
     pl_json_integer(json, "case", case_id);
     pl_json_text(json, "reason", reason);
+    end(record);
+}
+
+void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
+                    const struct pl_host_load *loads)
+{
+    if (!record->json.out)
+        return;
+    struct pl_json *json = start(record, "load");
+    pl_json_array(json, "hosts");
+    for (int host = 0; host < hosts->count; host++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "host", hosts->names[host]);
+        pl_json_real(json, "load_start", loads[host].average_start);
+        pl_json_real(json, "load_end", loads[host].average_end);
+        pl_json_real(json, "busy_seconds", loads[host].busy);
+        pl_json_real(json, "own_seconds", loads[host].own);
+        pl_json_real(json, "stolen_seconds", loads[host].stolen);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
     end(record);
 }
 

@@ -9,6 +9,8 @@
 #include "measure/cache.h"
 #include "measure/config.h"
 #include "plan.h"
+#include "system/factors.h"
+#include "system/load.h"
 #include "system/placement.h"
 
 #include <stdbool.h>
@@ -27,6 +29,7 @@ struct pl_record_facts {
     const struct pl_placement *placement;
     struct pl_clock_quality clock;
     const struct pl_cache *cache;
+    const struct pl_factors *factors;
 };
 
 void pl_record_silent(struct pl_record *record);
@@ -50,7 +53,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
                      const int *order, int count);
 struct pl_series; /* what its last run found */
 void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series);
+                       const struct pl_series *series, const struct pl_counters *counters);
 /* A case is at its end: after so many samples, ended by criteria, maximum or budget. */
 void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
                     const struct pl_nrep_rule *rule, const double *values);
@@ -65,6 +68,8 @@ struct pl_global_error; /* by domain */
 void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
                            const struct pl_global_error *errors, int domains);
 void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
+void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
+                    const struct pl_host_load *loads);
 void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
 
 #endif

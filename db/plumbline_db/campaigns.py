@@ -1,4 +1,7 @@
-"""Campaigns: what was asked for, on which machine and library, and whether it is done."""
+"""Campaigns: what was asked for, on which machine and library, and whether it is done.
+
+Launches of other commands need a campaign to belong to as well. The settings of such a row have a
+key `command`, and only `every` shows it."""
 
 from __future__ import annotations
 
@@ -41,6 +44,10 @@ def put(db: Database, campaign: Campaign) -> None:
         )
 
 
+# Rows of `plumbline campaign` and `plumbline verify`.
+_LOOPS = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END IS NULL "
+
+
 def by_key(db: Database, key: str) -> Campaign | None:
     row = db.row(_SELECT + "WHERE key = :key", {"key": key})
     return None if row is None else _record(row)
@@ -49,11 +56,11 @@ def by_key(db: Database, key: str) -> Campaign | None:
 def get(db: Database, id: str | None) -> Campaign:
     """The campaign `id`; None means the one that was started last."""
     if id is None:
-        row = db.row(_SELECT + "ORDER BY number DESC LIMIT 1")
+        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY number DESC LIMIT 1")
         if row is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return _record(row)
-    row = db.row(_SELECT + "WHERE id = :id", {"id": id})
+    row = db.row(_SELECT + f"WHERE id = :id AND {_LOOPS}", {"id": id})
     if row is None:
         known = ", ".join(campaign.id for campaign in all_campaigns(db)) or "none"
         raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {known}")
@@ -62,6 +69,11 @@ def get(db: Database, id: str | None) -> Campaign:
 
 def all_campaigns(db: Database) -> list[Campaign]:
     """In the order in which they were started."""
+    return [_record(row) for row in db.rows(_SELECT + f"WHERE {_LOOPS} ORDER BY number")]
+
+
+def every(db: Database) -> list[Campaign]:
+    """Those of all commands, in the order in which they were started."""
     return [_record(row) for row in db.rows(_SELECT + "ORDER BY number")]
 
 

@@ -112,8 +112,9 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` and `overrun` count repetitions that the start scheme found
     invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
-    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`: what kernel and processor counted, over all ranks, warm-up and
-    start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`:
+    what kernel and processor counted, over all ranks, warm-up and start scheme too:
+    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
     by name; what the machine cannot count is not there (the header's factors say why)."""
 
     case: int
@@ -181,12 +182,15 @@ class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
     criteria: list[Criterion]
 
 
+Pair = Literal["same_core", "same_socket", "other_socket", "other_node"]
+
+
 class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
     """Round trips between two ranks. `pair`: the class of the pair."""
 
     first: int
     second: int
-    pair: Literal["same_core", "same_socket", "other_socket", "other_node"]
+    pair: Pair
     bytes: int
     round_trip_ns: list[int]
 
@@ -398,6 +402,35 @@ class Winner(Record, frozen=True):
     speedup_high: float
     removes: list[str]
     restrictions: list[str]
+
+
+class HalfTrips(Record, frozen=True):
+    """Messages of one size between ranks of one class of pairs: `seconds[i]` is the median over the
+    launch `runs[i]` of half a round trip."""
+
+    pair: Pair
+    bytes: int
+    runs: list[int]
+    seconds: list[float]
+
+
+class Hockney(Record, frozen=True):
+    """t(m) = alpha + beta m between ranks of one class of pairs, for bytes_from <= m <= bytes_to.
+    `piece` 0: one line for all sizes; 1 and 2: before and after a change of protocol. Intervals
+    are of 95 %, None for too few launches. `deviation`: mean of |t(m) - measured| / measured."""
+
+    pair: Pair
+    piece: int
+    bytes_from: int
+    bytes_to: int
+    alpha_seconds: float
+    alpha_low: float | None
+    alpha_high: float | None
+    beta_seconds_per_byte: float
+    beta_low: float | None
+    beta_high: float | None
+    deviation: float
+    launches: int
 
 
 class Export(Record, frozen=True):

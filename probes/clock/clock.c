@@ -1,6 +1,7 @@
 /* The table of timers, and what a timer is measured to be. */
 #include "clock/clock.h"
 
+#include <sched.h>
 #include <string.h>
 
 #define PL_CLOCK(name) extern const struct pl_clock pl_clock_##name;
@@ -38,6 +39,15 @@ struct pl_calibration pl_clock_calibrate(const struct pl_clock *clock)
 bool pl_clock_start(const struct pl_clock *clock, const struct pl_calibration *calibration)
 {
     return !clock->adopt || clock->adopt(calibration);
+}
+
+void pl_clock_wait(const struct pl_clock *clock, int64_t until_ns, bool crowded)
+{
+    const int64_t close_ns = crowded ? 0 : 20000;
+    while (clock->now_ns() < until_ns - close_ns)
+        sched_yield();
+    while (clock->now_ns() < until_ns)
+        continue;
 }
 
 /* The cost is that of the fastest of some batches: a batch in which the process lost its core says

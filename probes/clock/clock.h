@@ -41,6 +41,10 @@ const char *pl_clock_missing(const struct pl_clock *clock);
 struct pl_calibration pl_clock_calibrate(const struct pl_clock *clock);
 bool pl_clock_start(const struct pl_clock *clock, const struct pl_calibration *calibration);
 
+/* Waits until the timer stands at `until_ns`. While there is time it gives its core to whoever
+ * wants it: better now than in what is timed next. `crowded`: it does so to the end. */
+void pl_clock_wait(const struct pl_clock *clock, int64_t until_ns, bool crowded);
+
 /* What reading it is like on this machine. The resolution is the smallest step seen between two
  * reads that differ, so it is never below the cost of a read. */
 struct pl_clock_quality {

@@ -1,14 +1,16 @@
 #include "clock/fit.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST = 512, ROUNDS = 8 };
 
 /* Distances from the first point, so that doubles hold them. */
 struct sample {
-    double x, y, base, weight;
+    double x, y;
+    double excess;       /* of the bound over the smallest */
+    double base, weight; /* by the excess alone; by the distance from the line too */
 };
 
 struct line {
@@ -63,6 +65,32 @@ static double reweigh(const struct line *line, struct sample *samples, int count
     return squares;
 }
 
+/* Weights by excess; timers add some tens of nanoseconds to every excess. */
+static void weigh(struct sample *samples, int count)
+{
+    const double grain = 50;
+    double excesses[MOST];
+    for (int i = 0; i < count; i++)
+        excesses[i] = samples[i].excess;
+    qsort(excesses, (size_t)count, sizeof *excesses, by_value);
+    for (int i = 0; i < count; i++) {
+        samples[i].excess += grain - excesses[0];
+        double spread = samples[i].excess + excesses[count / 4] - excesses[0];
+        samples[i].base = samples[i].weight = 1 / (spread * spread);
+    }
+}
+
+/* No flat line passes within the excess of every point. */
+static bool not_flat(const struct sample *samples, int count)
+{
+    double low = -INFINITY, high = INFINITY;
+    for (int i = 0; i < count; i++) {
+        low = fmax(low, samples[i].y - samples[i].excess);
+        high = fmin(high, samples[i].y + samples[i].excess);
+    }
+    return low > high;
+}
+
 /* The 0.9995 quantile of Student's t (Abramowitz and Stegun, 26.7.5), from that of the normal
  * distribution. */
 static double student(int freedom)
@@ -82,18 +110,18 @@ struct pl_fit pl_fit_line(const struct pl_offset *points, int count)
     if (count > MOST)
         count = MOST;
     for (int i = 0; i < count; i++) {
-        double bound = points[i].bound_ns > 1 ? (double)points[i].bound_ns : 1;
         samples[i].x = (double)(points[i].at_ns - points[0].at_ns);
         samples[i].y = (double)(points[i].offset_ns - points[0].offset_ns);
-        samples[i].base = samples[i].weight = 1 / (bound * bound);
+        samples[i].excess = (double)points[i].bound_ns;
     }
+    weigh(samples, count);
     for (int round = 0; round < ROUNDS; round++) {
         line = least_squares(samples, count);
         squares = reweigh(&line, samples, count, &counting);
     }
     if (counting >= 5 && line.spread > 0)
         error = student(counting - 2) * sqrt(squares / (counting - 2) / line.spread);
-    if (!(fabs(line.slope) > error))
+    if (!(fabs(line.slope) > error && not_flat(samples, count)))
         line.slope = 0;
     return (struct pl_fit){
         .model = {.origin_ns = points[0].at_ns + llround(line.x_mean),

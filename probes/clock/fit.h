@@ -13,14 +13,18 @@ struct pl_offset {
 
 /* The line, and the half-width of the confidence interval of its slope (99.9 %).
  *
- * Weighted least squares, weights 1/bound²; then Tukey's bisquare (c = 4.685, scale by the median
- * absolute residual) keeps off what does not lie on the line (Beaton and Tukey, Technometrics 16,
- * 1974; Holland and Welsch, Communications in Statistics A6, 1977). The interval is that of
- * ordinary weighted regression with n - 2 degrees of freedom (Draper and Smith, Applied Regression
- * Analysis, 3rd ed., 1998, sections 1.4 and 9.2).
+ * A point whose bound exceeds the smallest bound by e was delayed by 2 e on its two ways together,
+ * so its offset is off by e at most, beside what is common to all points (the wedge of Mills,
+ * Computer Network Time Synchronization, 2nd ed., 2011, section 3.5). Hence the weights
+ * 1/(e + e0)², e0 the lower quartile of the e; then least squares, and Tukey's bisquare (c = 4.685,
+ * scale by the median absolute residual) against what still does not lie on the line (Beaton and
+ * Tukey, Technometrics 16, 1974; Holland and Welsch, Communications in Statistics A6, 1977).
  *
- * A slope that the interval does not tell from zero is noise that would grow with time: the line is
- * then flat, at the weighted mean. Fewer than 5 points are never enough for a slope. */
+ * A slope that is noise makes an error that grows with time, so the line is flat, at the weighted
+ * mean, unless both say otherwise: the confidence interval of weighted regression, n - 2 degrees of
+ * freedom (Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, sections 1.4 and 9.2), and
+ * the wedges: no flat line passes within e of every point. The interval alone takes disturbances
+ * that come in phases for drift. Fewer than 5 points are never enough for a slope. */
 struct pl_fit {
     struct pl_model model;
     double slope_error;

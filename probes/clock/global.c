@@ -2,8 +2,6 @@
 
 #include "clock/learn.h"
 
-#include <sched.h>
-
 enum { TAG_WIRE = 30, BURSTS = 12, BURST_EXCHANGES = 25 };
 
 /* The wire under MPI: some ranks of the world, on the communicator of the start schemes. */
@@ -34,9 +32,7 @@ static int64_t wire_now_ns(struct pl_wire *base)
 static void wire_wait_until(struct pl_wire *base, int64_t own_ns)
 {
     const struct pl_global *global = ((const struct wire *)base)->global;
-    while (global->clock->now_ns() < own_ns)
-        if (global->crowded)
-            sched_yield();
+    pl_clock_wait(global->clock, own_ns, global->crowded);
 }
 
 static struct wire wire_of(const struct pl_global *global, const int *ranks, int size, bool drift)
@@ -87,9 +83,15 @@ void pl_global_learn(struct pl_global *global)
                                    nodes->start[node + 1] - nodes->start[node], false);
         inside = global->algorithm->learn(&wire.base);
     }
+    /* The others of a node sleep: on a node with more ranks than cores their polling would disturb.
+     */
     if (nodes->first[node] == global->world->rank) {
         struct wire wire = wire_of(global, nodes->first, nodes->count, true);
         outside = global->algorithm->learn(&wire.base);
+        for (int i = nodes->start[node] + 1; i < nodes->start[node + 1]; i++)
+            pl_p2p_wake(global->world, nodes->ranks[i]);
+    } else {
+        pl_p2p_sleep(global->world, nodes->first[node]);
     }
     pl_nodes_broadcast(nodes, global->world, &outside, (int)sizeof outside);
     global->model = pl_model_merge(&outside, &inside);
@@ -139,17 +141,24 @@ static struct pl_global_error ask(const struct pl_global *global, struct pl_wire
 
 void pl_global_check(const struct pl_global *global, struct pl_global_error *errors)
 {
+    const struct pl_world *world = global->world;
     struct pl_global_error mine = {0, 0};
-    int domains = pl_global_domains(global);
-    for (int domain = 1; domain < domains; domain++) {
+    for (int domain = 1; domain < pl_global_domains(global); domain++) {
         int ranks[2] = {0, pl_global_leader(global, domain)};
-        if (global->world->rank != ranks[0] && global->world->rank != ranks[1])
-            continue;
-        struct wire wire = wire_of(global, ranks, 2, false);
-        if (wire.base.rank == 1)
+        if (world->rank == ranks[1]) {
+            pl_p2p_sleep(world, 0);
+            struct wire wire = wire_of(global, ranks, 2, false);
             mine = ask(global, &wire.base);
-        for (int i = 0; i < BURSTS && wire.base.rank == 0; i++)
-            pl_offset_answer(&wire.base, 1, BURST_EXCHANGES, &PL_MODEL_IDENTITY);
+        } else if (world->rank == 0) {
+            struct wire wire = wire_of(global, ranks, 2, false);
+            pl_p2p_wake(world, ranks[1]);
+            for (int i = 0; i < BURSTS; i++)
+                pl_offset_answer(&wire.base, 1, BURST_EXCHANGES, &PL_MODEL_IDENTITY);
+        }
     }
+    for (int rank = 1; rank < world->size && world->rank == 0; rank++)
+        pl_p2p_wake(world, rank);
+    if (world->rank > 0)
+        pl_p2p_sleep(world, 0);
     pl_p2p_gather(global->world, &mine, (int)sizeof mine, errors);
 }

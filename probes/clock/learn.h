@@ -21,7 +21,7 @@ void pl_teach(struct pl_wire *wire, int client, const struct pl_model *model);
 
 /* The same in parts, for a server with many clients: once pl_teach_start, PL_FIT_POINTS times
  * pl_teach_point. */
-enum { PL_FIT_POINTS = 50, PL_FIT_EXCHANGES = 20, PL_OFFSET_EXCHANGES = 100 };
+enum { PL_FIT_POINTS = 50, PL_FIT_EXCHANGES = 20, PL_OFFSET_EXCHANGES = 300 };
 void pl_teach_start(struct pl_wire *wire, int client);
 void pl_teach_point(struct pl_wire *wire, int client, const struct pl_model *model);
 

@@ -15,12 +15,14 @@ int64_t pl_model_invert(const struct pl_model *model, int64_t other_ns)
     return model->origin_ns + stretched - llround(excess);
 }
 
+/* The origin is that of a model which has a slope: near it the product with the slope is exact. */
 struct pl_model pl_model_merge(const struct pl_model *outer, const struct pl_model *inner)
 {
-    int64_t between = pl_model_apply(inner, inner->origin_ns);
+    int64_t origin =
+        outer->slope == 0 ? inner->origin_ns : pl_model_invert(inner, outer->origin_ns);
     return (struct pl_model){
-        .origin_ns = inner->origin_ns,
-        .offset_ns = pl_model_apply(outer, between) - inner->origin_ns,
+        .origin_ns = origin,
+        .offset_ns = pl_model_apply(outer, pl_model_apply(inner, origin)) - origin,
         .slope = inner->slope + outer->slope + inner->slope * outer->slope,
     };
 }

@@ -19,8 +19,7 @@ struct pl_model {
 int64_t pl_model_apply(const struct pl_model *model, int64_t own_ns);
 /* The own time at which the other clock stands at `other_ns`, to the nanosecond. */
 int64_t pl_model_invert(const struct pl_model *model, int64_t other_ns);
-/* First `inner`, then `outer`: from a clock to a third one through the one between them. The origin
- * stays that of `inner`. */
+/* First `inner`, then `outer`: from a clock to a third one through the one between them. */
 struct pl_model pl_model_merge(const struct pl_model *outer, const struct pl_model *inner);
 
 #endif

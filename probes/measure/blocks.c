@@ -26,15 +26,15 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
 
     pl_series_begin(series, c);
     series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
-    /* Counters of kernel and processor are read here … */
+    pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
-    /* … and here. */
+    pl_counters_stop(timing->counters, timing->world);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (timing->world->rank > 0 || series->failures > 0)
         return timing->world->rank > 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         timing->timed_ns += series->ns[i];
-    pl_record_samples(timing->record, c->id, block, series);
+    pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
 
@@ -59,6 +59,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
                                .world = timing->world,
                                .buffers = timing->buffers,
                                .cache = timing->cache,
+                               .delay = timing->delay,
                                .start = {.scheme = plan->sync,
                                          .world = timing->world,
                                          .clock = plan->clock,

@@ -5,6 +5,8 @@
 #include "clock/global.h"
 #include "measure/arguments.h"
 #include "measure/config.h"
+#include "measure/counters.h"
+#include "measure/delay.h"
 #include "record.h"
 
 struct pl_timing {
@@ -15,9 +17,11 @@ struct pl_timing {
     struct pl_cache *cache;
     struct pl_global *global; /* out: this rank's model of the global clock */
     struct pl_record *record;
+    struct pl_counters *counters;
     const int *cases; /* indices of the cases to time */
     int case_count;
-    int64_t timed_ns; /* out, rank 0: sum of all repetitions, warm-up too */
+    struct pl_delay delay; /* this rank's, where a case has a delay */
+    int64_t timed_ns;      /* out, rank 0: sum of all repetitions, warm-up too */
 };
 
 /* Order of a block: `cases` permuted by the seed and the number of the block, equal on all ranks.

@@ -3,8 +3,9 @@
 #include "measure/world.h"
 
 #include <string.h>
+#include <time.h>
 
-enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_MAXIMUM, TAG_BARRIER };
+enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER, TAG_WAKE };
 
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
 {
@@ -41,29 +42,52 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
         PMPI_Recv(buffer, bytes, MPI_BYTE, rank, TAG_FETCH, world->harness, MPI_STATUS_IGNORE);
 }
 
-static void maximum_of_chunk(const struct pl_world *world, int64_t *values, int count)
+static void maximum(int64_t *values, const int64_t *other, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (other[i] > values[i])
+            values[i] = other[i];
+}
+
+static void sum(int64_t *values, const int64_t *other, int count)
+{
+    for (int i = 0; i < count; i++)
+        values[i] += other[i];
+}
+
+static void reduce_chunk(const struct pl_world *world, int64_t *values, int count,
+                         void (*combine)(int64_t *, const int64_t *, int))
 {
     int64_t other[PL_P2P_CHUNK];
     for (int bit = 1; bit < world->size; bit <<= 1) {
         if (world->rank & bit) {
-            PMPI_Send(values, count, MPI_INT64_T, world->rank - bit, TAG_MAXIMUM, world->harness);
+            PMPI_Send(values, count, MPI_INT64_T, world->rank - bit, TAG_REDUCE, world->harness);
             return;
         }
         if (world->rank + bit >= world->size)
             continue;
-        PMPI_Recv(other, count, MPI_INT64_T, world->rank + bit, TAG_MAXIMUM, world->harness,
+        PMPI_Recv(other, count, MPI_INT64_T, world->rank + bit, TAG_REDUCE, world->harness,
                   MPI_STATUS_IGNORE);
-        for (int i = 0; i < count; i++)
-            if (other[i] > values[i])
-                values[i] = other[i];
+        combine(values, other, count);
     }
+}
+
+static void reduce(const struct pl_world *world, int64_t *values, int count,
+                   void (*combine)(int64_t *, const int64_t *, int))
+{
+    for (int done = 0; done < count; done += PL_P2P_CHUNK)
+        reduce_chunk(world, values + done,
+                     count - done < PL_P2P_CHUNK ? count - done : PL_P2P_CHUNK, combine);
 }
 
 void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count)
 {
-    for (int done = 0; done < count; done += PL_P2P_CHUNK)
-        maximum_of_chunk(world, values + done,
-                         count - done < PL_P2P_CHUNK ? count - done : PL_P2P_CHUNK);
+    reduce(world, values, count, maximum);
+}
+
+void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count)
+{
+    reduce(world, values, count, sum);
 }
 
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value)
@@ -79,4 +103,17 @@ void pl_p2p_barrier(const struct pl_world *world)
         PMPI_Sendrecv(NULL, 0, MPI_BYTE, (world->rank + distance) % world->size, TAG_BARRIER, NULL,
                       0, MPI_BYTE, (world->rank - distance + world->size) % world->size,
                       TAG_BARRIER, world->sync, MPI_STATUS_IGNORE);
+}
+
+void pl_p2p_wake(const struct pl_world *world, int rank)
+{
+    PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness);
+}
+
+void pl_p2p_sleep(const struct pl_world *world, int until_rank)
+{
+    int here = 0;
+    while (PMPI_Iprobe(until_rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    PMPI_Recv(NULL, 0, MPI_BYTE, until_rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
 }

@@ -6,6 +6,7 @@
 #include "measure/check.h"
 #include "measure/file.h"
 #include "measure/pingpong.h"
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
 
@@ -23,6 +24,9 @@ struct launch {
     struct pl_global global;
     struct pl_cache cache;
     struct pl_seat seat;
+    struct pl_hosts hosts;
+    struct pl_counters counters;
+    struct pl_load load; /* when the header was written */
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -104,9 +108,21 @@ static int open_record(struct launch *launch, const char *path)
     return PL_EXIT_FAILED;
 }
 
+/* What the header says of the surroundings, and what the load record will need. */
+static bool look_around(struct launch *launch, const struct pl_placement *placement,
+                        hwloc_topology_t topology, struct pl_factors *factors)
+{
+    struct pl_factor_context context = {topology, &launch->counters};
+    pl_load_read(&launch->load);
+    pl_counters_open(&launch->counters, &launch->world);
+    return pl_hosts_open(&launch->hosts, &launch->world, placement) &&
+           pl_factors_gather(factors, &launch->world, &launch->hosts, &context);
+}
+
 static int write_header(struct launch *launch)
 {
     struct pl_placement placement;
+    struct pl_factors factors = {0};
     hwloc_topology_t topology;
     struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
     int result = PL_EXIT_FAILED;
@@ -116,7 +132,9 @@ static int write_header(struct launch *launch)
         say(launch, "hwloc", "the topology of a host cannot be read");
         return result;
     }
-    if (pl_placement_gather(&placement, &launch->world, topology)) {
+    if (pl_placement_gather(&placement, &launch->world, topology) &&
+        look_around(launch, &placement, topology, &factors)) {
+        facts.factors = &factors;
         facts.processing_units = pl_processing_units(topology);
         facts.clock = pl_clock_measure(launch->plan.clock);
         launch->global.crowded = placement.ppn > facts.processing_units;
@@ -133,10 +151,11 @@ static int write_header(struct launch *launch)
             pl_record_header(&launch->record, &launch->plan, &facts);
             result = PL_EXIT_FINE;
         }
-        pl_placement_free(&placement);
     } else {
-        say(launch, "placement of ranks", "out of memory");
+        say(launch, "placement of ranks and factors", "out of memory");
     }
+    pl_factors_free(&factors);
+    pl_placement_free(&placement);
     hwloc_topology_destroy(topology);
     return result;
 }
@@ -197,6 +216,24 @@ static int check_cases(struct launch *launch, int *good)
     return count;
 }
 
+static bool write_load(struct launch *launch)
+{
+    struct pl_host_load *loads;
+    bool good = pl_load_gather(&loads, &launch->world, &launch->hosts, &launch->load);
+    if (good)
+        pl_record_load(&launch->record, &launch->hosts, loads);
+    free(loads);
+    return good;
+}
+
+static bool any_delay(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].delay_ns > 0)
+            return true;
+    return false;
+}
+
 static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
@@ -214,14 +251,19 @@ static int measure(struct launch *launch)
                                    .cache = &launch->cache,
                                    .global = &launch->global,
                                    .record = &launch->record,
+                                   .counters = &launch->counters,
                                    .cases = good};
         timing.case_count = check_cases(launch, good);
-        const char *failure = pl_blocks_run(&timing);
+        if (any_delay(plan))
+            timing.delay = pl_delay_calibrate(plan->clock);
+        const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
                                       &timing.timed_ns);
         if (failure) {
             say(launch, "measurement", failure);
+        } else if (!write_load(launch)) {
+            say(launch, "load", "out of memory");
         } else {
             pl_record_footer(&launch->record, plan->case_count, timing.timed_ns,
                              pl_world_elapsed_ns(&launch->world));
@@ -270,6 +312,8 @@ int pl_run(const char *plan_path, const char *out_path)
     free(launch.configs);
     pl_cache_close(&launch.cache);
     pl_nodes_free(&launch.nodes);
+    pl_counters_close(&launch.counters);
+    pl_hosts_close(&launch.hosts);
     pl_plan_free(&launch.plan);
     pl_world_stop(&launch.world);
     return result;

@@ -8,6 +8,7 @@
 #include "measure/arguments.h"
 #include "measure/cache.h"
 #include "measure/config.h"
+#include "measure/delay.h"
 #include "sync/sync.h"
 
 struct pl_series {
@@ -16,6 +17,7 @@ struct pl_series {
     const struct pl_world *world;
     const struct pl_buffers *buffers;
     struct pl_cache *cache;
+    struct pl_delay delay; /* this rank's, where a case has a delay */
     struct pl_start start;
     struct pl_arguments arguments; /* of the case under way */
     const struct pl_case *c;

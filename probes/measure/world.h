@@ -30,10 +30,16 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
 /* Maximum over ranks of each of `count` values, left in rank 0's `values`: binomial tree, one
  * message a rank for every PL_P2P_CHUNK values. Other ranks' values are overwritten. */
 void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
+/* The same for sums. */
+void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count);
 /* The largest of all ranks' values, on all ranks. */
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
 /* Dissemination barrier on the communicator of the start schemes: ⌈log2 p⌉ rounds. */
 void pl_p2p_barrier(const struct pl_world *world);
+/* Waits for `until_rank` to call pl_p2p_wake for this rank, and leaves the core to others
+ * meanwhile: where a rank waits for messages it polls. */
+void pl_p2p_sleep(const struct pl_world *world, int until_rank);
+void pl_p2p_wake(const struct pl_world *world, int rank);
 
 #define PL_P2P_CHUNK 1024
 

@@ -5,8 +5,6 @@
 
 #include "measure/world.h"
 
-#include <sched.h>
-
 enum { TRIALS = 11, MULTIPLE = 2, LONGEST_NS = 100000000 };
 
 /* Rank 0's time for a message down the tree and one up: more than the way down alone, and no
@@ -59,8 +57,6 @@ bool pl_announce_wait(const struct pl_start *start, int64_t global_ns)
     int64_t until = pl_model_invert(start->global, global_ns);
     if (now_ns() >= until)
         return false;
-    while (now_ns() < until)
-        if (start->crowded)
-            sched_yield();
+    pl_clock_wait(start->clock, until, start->crowded);
     return true;
 }

@@ -6,9 +6,23 @@
 #include <unistd.h>
 
 /* Variables that MPI libraries, their transports and Plumbline read. */
-static const char *const prefixes[] = {"OMPI_MCA_",  "PMIX_MCA_",  "PRTE_MCA_", "MPIR_CVAR_",
-                                       "MV2_",       "I_MPI_",     "UCX_",      "FI_",
-                                       "PLUMBLINE_", "LD_PRELOAD="};
+static const char *const prefixes[] = {
+    "OMPI_MCA_",    "PMIX_MCA_",
+    "PRTE_MCA_",    "OPAL_",
+    "MPICH_",       "MPIR_",
+    "MV2_",         "MVP_",
+    "I_MPI_",       "HYDRA_",
+    "UCX_",         "FI_",
+    "PSM_",         "PSM2_",
+    "PSM3_",        "HCOLL_",
+    "SHARP_",       "MLX",
+    "RDMAV_",       "IBV_",
+    "OMP_",         "KMP_",
+    "GOMP_",        "MALLOC_",
+    "PLUMBLINE_",   "GLIBC_TUNABLES=",
+    "LD_PRELOAD=",  "LD_LIBRARY_PATH=",
+    "LD_BIND_NOW=", "LD_AUDIT=",
+};
 
 void pl_library_text(char text[MPI_MAX_LIBRARY_VERSION_STRING])
 {

@@ -2,6 +2,7 @@
 
 #include "measure/run.h"
 #include "system/cvar.h"
+#include "system/factors.h"
 #include "system/facts.h"
 #include "system/placement.h"
 #include "system/survey.h"
@@ -55,7 +56,7 @@ static bool variables_json(struct pl_json *json)
 }
 
 static bool report(const struct pl_world *world, hwloc_topology_t topology,
-                   const struct pl_placement *placement)
+                   const struct pl_placement *placement, const struct pl_factors *factors)
 {
     struct pl_json json;
     bool good;
@@ -86,6 +87,7 @@ static bool report(const struct pl_world *world, hwloc_topology_t topology,
     pl_json_object(&json, "environment");
     pl_environment_json(&json);
     pl_json_end(&json);
+    pl_factors_json(&json, factors);
     good = variables_json(&json);
     pl_json_end(&json);
     fputc('\n', stdout);
@@ -96,19 +98,29 @@ int pl_system(void)
 {
     struct pl_world world;
     struct pl_placement placement = {0};
+    struct pl_hosts hosts = {0};
+    struct pl_factors factors = {0};
+    struct pl_counters counters;
     hwloc_topology_t topology;
     pl_world_start(&world);
     bool good = hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0;
     good = !pl_p2p_agree(&world, !good);
     if (good) {
-        good = pl_placement_gather(&placement, &world, topology);
+        struct pl_factor_context context = {topology, &counters};
+        pl_counters_open(&counters, &world);
+        good = pl_placement_gather(&placement, &world, topology) &&
+               pl_hosts_open(&hosts, &world, &placement) &&
+               pl_factors_gather(&factors, &world, &hosts, &context);
         if (good && world.rank == 0)
-            good = report(&world, topology, &placement);
+            good = report(&world, topology, &placement, &factors);
+        pl_counters_close(&counters);
         hwloc_topology_destroy(topology);
     }
     if (!good && world.rank == 0)
         fprintf(stderr, "probe: system: the topology or a variable cannot be read, or standard "
                         "output not written\n");
+    pl_factors_free(&factors);
+    pl_hosts_close(&hosts);
     pl_placement_free(&placement);
     good = !pl_p2p_agree(&world, !good);
     pl_world_stop(&world);

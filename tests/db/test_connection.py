@@ -227,7 +227,7 @@ def test_damage_is_found(path: Path) -> None:
     other.close()
     problems = check(path)
     assert any("table suite" in p and "missing row of campaign" in p for p in problems)
-    assert any("migrations recorded are [1, 3], expected [1, 2, 3]" in p for p in problems)
+    assert any("migrations recorded are [1, 3" in p and "expected [1, 2, 3" in p for p in problems)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2 // 4096 * 4096)

@@ -17,6 +17,7 @@ from plumbline_db.records import (
     ConfigRecord,
     Footer,
     Header,
+    Load,
     Order,
     ProbeRecord,
     Samples,
@@ -67,8 +68,15 @@ class Launch:
         return self._of(Samples)
 
     @property
+    def load(self) -> Load:
+        return self._of(Load)[0]
+
+    @property
     def footer(self) -> Footer:
         return self._of(Footer)[0]
+
+    def of(self, kind: type[R]) -> list[R]:
+        return self._of(kind)
 
     def _of(self, kind: type[R]) -> list[R]:
         return [record for record in self.records if isinstance(record, kind)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import subprocess
 from pathlib import Path
@@ -69,9 +70,7 @@ def calls(probe: Probe, library: Path, lines: str, ranks: int) -> tuple[Launch, 
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_every_repetition_has_buffers_of_its_own(
-    probe: Probe, addresses: Path, ranks: int
-) -> None:
+def test_every_repetition_has_buffers_of_its_own(probe: Probe, addresses: Path, ranks: int) -> None:
     """On every rank: no byte is used again before the area is at its end, and what is in it is
     zero, whatever type computed on it before."""
     launch, found = calls(
@@ -88,10 +87,10 @@ def test_every_repetition_has_buffers_of_its_own(
         assert all(zero for _, _, zero in rows)
         first = min(start for start, _, _ in rows)
         assert max(start + size for start, size, _ in rows) - first <= launch.header.cache.bytes
-        for (start, size, _), (after, _, _) in zip(rows, rows[1:], strict=False):
+        for (start, size, _), (after, _, _) in itertools.pairwise(rows):
             # On the next page, or at the beginning again.
             assert 0 < after - (start + size) + 1 <= 4096 or after - first < 4096
-        turns = sum(b[0] < a[0] for a, b in zip(rows, rows[1:], strict=False))
+        turns = sum(b[0] < a[0] for a, b in itertools.pairwise(rows))
         wanted = 35 * 3000000 // launch.header.cache.bytes
         assert turns in (wanted, wanted + 1)
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from plumbline_db.records import Begin, CaseRecord, Check, Footer, Header, Order, Samples
+from plumbline_db.records import Begin, CaseRecord, Check, Footer, Header, Load, Order, Samples
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi
@@ -58,7 +58,7 @@ def check_shape(launch: Launch, ranks: int, case_count: int) -> None:
     expected = [Header, *[CaseRecord] * case_count, *[Begin, Check] * case_count]
     for _ in range(BLOCKS):
         expected += [Order, *[Samples] * case_count]
-    assert kinds == [*expected, Footer]
+    assert kinds == [*expected, Load, Footer]
     assert list(launch.cases) == list(range(case_count))
     begun = [record.case for record in launch.records if isinstance(record, Begin)]
     assert begun == list(launch.checks) == list(range(case_count))

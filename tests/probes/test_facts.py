@@ -20,8 +20,6 @@ def test_list_needs_no_mpirun(probe: Probe) -> None:
         assert variant["function"] in names
         assert variant["kind"] in ("mockup", "algorithm", "naive")
         assert variant["summary"]
-    assert known["syncs"] == ["barrier", "dissemination", "none"]
-    assert known["clocks"] == ["monotonic_raw", "monotonic", "wtime"]
     assert {"MPI_BYTE", "MPI_INT", "MPI_DOUBLE"} <= set(known["types"])
     assert {"MPI_SUM", "MPI_BOR"} <= set(known["ops"])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -108,8 +108,10 @@ def criteria(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Value]:
     library = tmp_path_factory.mktemp("nrep") / "libnrep.so"
     sources = sorted((ROOT / "probes" / "nrep").glob("*.c"))
     subprocess.run(
-        ["cc", "-std=c11", "-O2", "-shared", "-fPIC", "-I", str(ROOT / "probes"), "-o"]
-        + [str(library), *map(str, sources), "-lm"],
+        [
+            *("cc", "-std=c11", "-O2", "-shared", "-fPIC", "-I", str(ROOT / "probes")),
+            *("-o", str(library), *map(str, sources), "-lm"),
+        ],
         check=True,
         timeout=60,
     )
@@ -170,7 +172,9 @@ def series_of(launch: Launch, case: int) -> list[list[int]]:
 def test_the_records_say_what_the_samples_say(probe: Probe, ranks: int) -> None:
     """Every number in an nrep record from the recorded samples, and no earlier block would have
     met the rule."""
-    launch = probe.run(f"set seed=5 nrep={RULE} nrep_min=15 nrep_step=9 nrep_max=70\n{CASES}", ranks)
+    launch = probe.run(
+        f"set seed=5 nrep={RULE} nrep_min=15 nrep_step=9 nrep_max=70\n{CASES}", ranks
+    )
     assert launch.code == 0, launch.stderr
     ndjson.decode(launch.out)
     ends = {record.case: record for record in of(launch, Nrep)}
@@ -178,11 +182,10 @@ def test_the_records_say_what_the_samples_say(probe: Probe, ranks: int) -> None:
     for case, end in ends.items():
         blocks = series_of(launch, case)
         sizes = [len(block) for block in blocks]
-        assert sizes == ([15] + [9] * 10)[: len(sizes) - 1] + [sizes[-1]]
-        assert sizes[-1] == (9 if len(sizes) > 1 else 15) or sum(sizes) == 70
+        assert sizes == [15, 9, 9, 9, 9, 9, 9, 1][: len(sizes)]
         assert sum(sizes) == end.nrep
         for last in range(1, len(blocks) + 1):
-            values = np.array(sum(blocks[:last], []), dtype=float)
+            values = np.array(list(itertools.chain(*blocks[:last])), dtype=float)
             wanted = [REFERENCE[one.name](values, 12) for one in end.criteria]
             met = all(w < one.threshold for w, one in zip(wanted, end.criteria, strict=True))
             assert met == (last == len(blocks) and end.ended_by == "criteria")

@@ -17,6 +17,8 @@ from plumbline.plan import (
     Data,
     Plan,
     PlanCase,
+    RoundTrips,
+    StoppingRule,
     knobs,
     measurable,
 )
@@ -73,6 +75,53 @@ def test_the_text_says_all_of_it(plan: Plan) -> None:
             assert configs.get(case.config, {}) == dict(wanted.knobs)
             assert (case.config == "default") == (not wanted.knobs)
     assert len(set(map(tuple, (sorted(one.items()) for one in configs.values())))) == len(configs)
+
+
+RULES = st.builds(
+    StoppingRule,
+    criteria=st.sampled_from(["rse:0.025", "cov_mean:0.01/20,median_ci:0.02"]),
+    least=st.integers(1, 20),
+    step=st.integers(1, 99),
+    most=st.integers(20, 10**6),
+)
+MORE = st.builds(
+    lambda plan, **more: msgspec.structs.replace(plan, data=Data(), **more),
+    PLANS,
+    cache=st.sampled_from(["warm", "cycle", "overwrite"]),
+    nrep=st.none() | RULES,
+    budget_ms=st.integers(0, 10**6),
+    pingpongs=st.lists(
+        st.builds(RoundTrips, st.integers(0, 2**31 - 1), st.integers(1, 999)),
+        min_size=1,
+        unique_by=lambda one: one.bytes,
+    ).map(tuple),
+)
+
+
+@given(MORE)
+def test_what_differs_from_the_defaults_is_said(plan: Plan) -> None:
+    settings = simulated.parse(plan.text())[0]
+    assert settings.get("cache", "warm") == plan.cache
+    assert settings.get("budget_ms", "0") == str(plan.budget_ms)
+    assert ("nrep" in settings) == (plan.nrep is not None) == ("blocks" not in settings)
+    assert ("reps=" in plan.text().partition("pingpong")[0]) == bool(not plan.nrep and plan.cases)
+    if plan.nrep:
+        assert settings["nrep"] == plan.nrep.criteria
+        bounds = [int(settings[f"nrep_{name}"]) for name in ("min", "step", "max")]
+        assert bounds == [plan.nrep.least, plan.nrep.step, plan.nrep.most]
+    lines = [line for line in plan.text().splitlines() if line.startswith("pingpong")]
+    assert lines == [f"pingpong bytes={p.bytes} reps={p.reps}" for p in plan.pingpongs]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plan=MORE)
+def test_the_probe_reads_all_of_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("plan") / "plan"
+    file.write_text(plan.text())
+    done = subprocess.run(
+        [probe(), "--check-plan", file], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 0, (done.stderr, plan.text())
 
 
 @pytest.mark.parametrize("word", ["", "a b", "a=b", "#", "line\nfeed"])

@@ -26,7 +26,7 @@ LIMIT = 1.05
 START_SECONDS, CELL_SECONDS = 0.4, 1.6 / CELLS
 SPREADS = {"quiet": (0.004, 0.05), "busy": (0.02, 0.3)}
 DESIGNS = {
-    "15, then 15 more (p times 2)": Design((15, 30), (0.5, 0.5), (0.5, 0.5)),
+    "15, then 15 more (p times 2)": Design((15, 30), (0.5, 0.5)),
     "9, 12, 16, 22, 30": design.over(9, 30),
     "15, 21, 30": design.over(15, 30),
     "one look at 15": design.over(15, 15),

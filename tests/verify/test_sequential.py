@@ -60,7 +60,7 @@ def test_p_pays_for_its_look_and_never_grows() -> None:
     for look in range(DESIGN.looks):
         found.look(of(logs, look))
         once = paired_ratio(logs["a"][: DESIGN.launches[look]]).p
-        best = min(best, once / DESIGN.violated[look])
+        best = min(best, once / DESIGN.shares[look])
         assert found.cells[0][0].p == pytest.approx(best)
 
 
@@ -69,7 +69,7 @@ def test_intervals_pay_for_their_look() -> None:
     found = family([["a"]])
     for look in range(DESIGN.looks):
         found.look(of(logs, look))
-        confidence = 1 - 0.05 * DESIGN.holds[look]
+        confidence = 1 - 0.05 * DESIGN.shares[look]
         expected = paired_ratio(logs["a"][: DESIGN.launches[look]], confidence)
         assert found.cells[0][0].comparison == expected
 

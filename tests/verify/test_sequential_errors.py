@@ -54,7 +54,7 @@ def p_of_looks(logs: Logs) -> Logs:
         counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
         upper_tail = counts[::-1].cumsum()[::-1] / 2.0**n
         ranks = np.abs(logs[:, :n]).argsort(axis=1).argsort(axis=1) + 1
-        found.append(upper_tail[(ranks * (logs[:, :n] > 0)).sum(axis=1)] / DESIGN.violated[look])
+        found.append(upper_tail[(ranks * (logs[:, :n] > 0)).sum(axis=1)] / DESIGN.shares[look])
     return np.minimum(np.minimum.accumulate(found, axis=0), 1.0)
 
 

@@ -46,25 +46,33 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     _chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
-    library = bench.installation.library
     text = msgspec.json.encode(settings).decode()
+    return enter(db, bench, text, settings.nprocs, new=new, mark="x")
+
+
+def enter(
+    db: Database, bench: Workbench, text: str, nprocs: int, *, new: bool, mark: str
+) -> Campaign:
+    """The last row whose settings are `text`, here and for this library, or another one. `mark`
+    stands between number of ranks and hash in its id."""
+    library = bench.installation.library
     facts = "\n".join([bench.machine.id, library.fingerprint, text, *_circumstances(bench)])
     asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    same = [one for one in campaigns.all_campaigns(db) if one.key.partition("-")[0] == asked]
+    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
     key = f"{asked}-{len(same) + 1}"
     machines.put_machine(db, bench.machine)
     machines.put_library(db, library)
     campaign = Campaign(
-        id=f"{library.id}-{settings.nprocs}x{asked[:6]}" + (f"-{len(same) + 1}" if same else ""),
+        id=f"{library.id}-{nprocs}{mark}{asked[:6]}" + (f"-{len(same) + 1}" if same else ""),
         key=key,
         machine=bench.machine.id,
         library_fingerprint=library.fingerprint,
-        nprocs=settings.nprocs,
+        nprocs=nprocs,
         nodes=1,
-        ppn=settings.nprocs,
-        oversubscribed=settings.nprocs > processing_units(),
+        ppn=nprocs,
+        oversubscribed=nprocs > processing_units(),
         settings=text,
         state="running",
         started=now(),

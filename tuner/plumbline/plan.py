@@ -41,17 +41,45 @@ class Data(msgspec.Struct, frozen=True):
 
 class PlanCase(msgspec.Struct, frozen=True):
     """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
-    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force."""
+    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
+    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan."""
 
     function: str
     bytes: int
     variant: str = "default"
     knobs: tuple[tuple[str, str], ...] = ()
     plain_duplicate: bool = False
+    delay_ns: int = 0
+    reps: int = 0
+
+
+class StoppingRule(msgspec.Struct, frozen=True):
+    """How many samples a case takes, in place of blocks and reps: `least`, then `step` more at a
+    time until every criterion is below its threshold, at most `most`. `criteria` as the plan has
+    it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
+
+    criteria: str = "rse:0.025,cov_mean:0.01/20"
+    least: int = 20
+    step: int = 10
+    most: int = 1000
+
+    def words(self) -> str:
+        return (
+            f"nrep={_value(self.criteria)} nrep_min={self.least} nrep_step={self.step} "
+            f"nrep_max={self.most}"
+        )
+
+
+class RoundTrips(msgspec.Struct, frozen=True):
+    """Ping-pongs of one message size, between a pair of ranks of every class there is."""
+
+    bytes: int
+    reps: int
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All cases of one launch, in the order of their ids."""
+    """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
+    takes the place of the blocks (`set plain=`), with the timer that such programs read."""
 
     name: str
     seed: int
@@ -62,6 +90,11 @@ class Plan(msgspec.Struct, frozen=True):
     warmup: int = 16
     rewarm: int = 3
     sync: str = "barrier"
+    plain: str = ""
+    cache: str = "warm"
+    nrep: StoppingRule | None = None
+    budget_ms: int = 0
+    pingpongs: tuple[RoundTrips, ...] = ()
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -77,8 +110,11 @@ class Plan(msgspec.Struct, frozen=True):
         configs = self.configs()
         lines = [
             "plumbline-plan 1",
-            f"set run={_value(self.name)} seed={self.seed} blocks={self.blocks} "
-            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}",
+            f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
+            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
+            + (f" clock=wtime plain={_value(self.plain)}" if self.plain else "")
+            + (f" cache={_value(self.cache)}" if self.cache != "warm" else "")
+            + (f" budget_ms={self.budget_ms}" if self.budget_ms else ""),
         ]
         for knobs, name in configs.items():
             if name == "plain":
@@ -91,9 +127,15 @@ class Plan(msgspec.Struct, frozen=True):
             lines.append(
                 f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
-                f"op={_value(self.data.op)} root={self.data.root} reps={self.reps}"
+                f"op={_value(self.data.op)} root={self.data.root}"
+                + ("" if self.nrep else f" reps={case.reps or self.reps}")
+                + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
             )
+        lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         return "\n".join(lines) + "\n"
+
+    def _how_often(self) -> str:
+        return self.nrep.words() if self.nrep else f"blocks={self.blocks}"
 
 
 def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

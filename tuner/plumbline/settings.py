@@ -108,8 +108,8 @@ def _checked(where: str, settings: Settings) -> Settings:
         settings,
         nprocs=nprocs,
         sizes=sorted(set(settings.sizes)),
-        functions=sorted(set(settings.functions)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
+        functions=sorted(set(settings.functions)),
     )
 
 

@@ -29,22 +29,29 @@ class Line(msgspec.Struct, frozen=True):
     ratio: Comparison | None
 
 
+def launch(
+    starter: Starter, name: str, plan: Plan, launches: int, environment: Mapping[str, str]
+) -> list[list[ProbeRecord]]:
+    """The records of `launches` launches of `plan`, each with its own seed. Raises PlumblineError
+    when one fails."""
+    raw: list[list[ProbeRecord]] = []
+    for number in range(launches):
+        one = msgspec.structs.replace(plan, name=f"{name}-{number:03d}", seed=plan.seed + number)
+        run, records = starter.start(name, name, number, one.text(), dict(environment))
+        if run.outcome == "failed":
+            raise PlumblineError(f"launch {number} failed: {run.reason}\n{run.stderr[-1500:]}")
+        raw.append(list(records))
+    return raw
+
+
 def run(
     starter: Starter, plan: Plan, launches: int, environment: Mapping[str, str]
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
-    """`launches` launches of `plan`, each with its own seed. Raises PlumblineError when one fails.
-    Returns the lines in the order of the plan, and the records of each launch."""
+    """Like `launch`, with the lines in the order of the plan."""
     seconds: list[list[float]] = [[] for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
-    raw: list[list[ProbeRecord]] = []
-    for number in range(launches):
-        one = msgspec.structs.replace(plan, name=f"measure-{number:03d}", seed=plan.seed + number)
-        launch, records = starter.start("measure", "measure", number, one.text(), dict(environment))
-        if launch.outcome == "failed":
-            raise PlumblineError(
-                f"launch {number} failed: {launch.reason}\n{launch.stderr[-1500:]}"
-            )
-        raw.append(list(records))
+    raw = launch(starter, "measure", plan, launches, environment)
+    for records in raw:
         for number_of_case, times in _samples(records).items():
             seconds[number_of_case].append(numbers.median(times) / 1e9)
         for record in records:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, measurable
@@ -87,12 +88,16 @@ class Table:
         )
 
     def look(self) -> list[Verdict]:
-        """The verdicts that all launches so far allow."""
+        """The verdicts that all launches so far allow. Raises PlumblineError when these launches
+        differ in a factor that must be equal."""
         suite = suite_of(self._suite, len(self._suites))
         self._suites.append(suite)
+        launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
+        factors.require_joinable(factors.named(launches))
         self._medians += runs.medians(self._lab.db, self._lab.campaign, [suite])
-        self._obstacles = _obstacles(self._lab, self._suites, self._medians)
-        self._verification.look(Look(self._medians, self._suites, self._obstacles))
+        self._obstacles += _obstacles(self._lab, [suite])
+        refused = _refused(self._lab, self._suites, self._medians)
+        self._verification.look(Look(self._medians, self._suites, [*self._obstacles, *refused]))
         return self._verification.verdicts()
 
     def open_cells(self) -> int:
@@ -148,11 +153,8 @@ def _case_of(plan_text: str, number: int) -> tuple[str, str, int]:
     raise ValueError(f"the plan has no case {number}")
 
 
-def _obstacles(
-    lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]
-) -> list[Obstacle]:
-    """Why a planned case was not timed, from the checks of all launches; or why no launch gave a
-    result of it (where some did, those that were refused are simply not there)."""
+def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
+    """Why a planned case was not timed, from the checks of all launches."""
     found: dict[tuple[str, str, int], str] = {}
     for run in runs.listing(lab.db, lab.campaign, suites):
         if run.outcome == "failed":
@@ -164,9 +166,15 @@ def _obstacles(
             if check.outcome != "ok":
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
                 found[case.function, case.variant, case.bytes] = reason
-    timed = {(one.case.function, one.case.variant, one.case.bytes) for one in medians}
-    for case, refused in runs.refusals(lab.db, lab.campaign, suites):
-        key = (case.function, case.variant, case.bytes)
-        if key not in timed:
-            found[key] = refused.reason
     return [Obstacle(*key, reason) for key, reason in found.items()]
+
+
+def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
+    """Why no launch gave a result of a case that was timed; where some did, those that were refused
+    are simply not there."""
+    timed = {(one.case.function, one.case.variant, one.case.bytes) for one in medians}
+    return [
+        Obstacle(case.function, case.variant, case.bytes, refused.reason)
+        for case, refused in runs.refusals(lab.db, lab.campaign, suites)
+        if (case.function, case.variant, case.bytes) not in timed
+    ]

@@ -1,6 +1,7 @@
 /* The parser of plans: what it accepts, what it refuses, and where it points to. */
 #include "check.h"
 
+#include "measure/plain.h"
 #include "measure/types.h"
 #include "plan.h"
 
@@ -45,6 +46,7 @@ static void check_accepted(void)
     const struct pl_case *c = &plan.cases[0];
     CHECK(c->run == pl_call_mpi && c->variant == NULL && c->config == PL_CONFIG_DEFAULT);
     CHECK(c->root == 0 && c->reps == 10 && c->bytes == 8 && c->line == 2);
+    CHECK(c->delay_ns == 0 && plan.plain == NULL);
     CHECK_TEXT(pl_types[c->type].name, "MPI_BYTE");
     CHECK_TEXT(pl_ops[c->op].name, "MPI_BOR");
 
@@ -85,6 +87,10 @@ static void check_accepted(void)
     CHECK(plan.case_count == 0 && plan.pingpong_count == 2);
     CHECK(plan.pingpongs[0].bytes == 0 && plan.pingpongs[0].reps == 100);
     CHECK(plan.pingpongs[1].bytes == 4194304 && plan.pingpongs[1].reps == 7);
+    CHECK(parse(FIRST "set plain=series\n"
+                      "case id=0 function=MPI_Bcast bytes=8 delay_ns=1000000000\n"));
+    CHECK(plan.cases[0].delay_ns == 1000000000);
+    CHECK_TEXT(plan.plain->name, "series");
 
     CHECK(parse(FIRST "config id=only-a-config\n")); /* to see whether it comes into force */
     CHECK(parse("plumbline-plan 1 \t\r\n" CASE));
@@ -118,6 +124,7 @@ static void check_keys(void)
     CHECK(refused(FIRST "set blocks=2147483648\n" CASE, 2, "blocks=2147483648", "whole number"));
     CHECK(refused(FIRST "set sync=shout\n" CASE, 2, "sync=shout", "start scheme"));
     CHECK(refused(FIRST "set clock=sundial\n" CASE, 2, "clock=sundial", "timer"));
+    CHECK(refused(FIRST "set plain=vanilla\n" CASE, 2, "plain=vanilla", "no such loop"));
 
     CHECK(refused(FIRST "case function=MPI_Bcast bytes=8\n", 2, "case", "'id' is missing"));
     CHECK(refused(FIRST "case id=0 bytes=8\n", 2, "case", "'function' is missing"));
@@ -131,6 +138,10 @@ static void check_keys(void)
                   "no such operation"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=4\n", 2, "root=4", "4 ranks"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 reps=0\n", 2, "reps=0", "from 1"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 delay_ns=-1\n", 2, "delay_ns=-1",
+                  "from 0 to 1000000000"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 delay_ns=1000000001\n", 2,
+                  "delay_ns=1000000001", "from 0 to 1000000000"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 variant=x\n", 2, "variant=x",
                   "no such variant"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 config=c\n", 2, "config=c",

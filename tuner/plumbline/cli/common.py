@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from plumbline_db.records import Run
+    from plumbline.workbench import Catalogue
+    from plumbline_db.records import ProbeRecord, Run
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,6 +48,48 @@ def mpi_option(function: Function) -> Function:
         default=None,
         help="Prefix of the MPI installation (default: the mpirun on PATH).",
     )(function)
+
+
+def records_option(function: Function) -> Function:
+    return click.option(
+        "--records",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for the raw records (NDJSON, one file a launch).",
+    )(function)
+
+
+def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRecord]]) -> None:
+    """The records of each launch, in files NAME-000.ndjson …; nothing without a folder."""
+    import msgspec
+
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(raw):
+        target = folder / f"{name}-{number:03d}.ndjson"
+        target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+
+
+def sizes_of(text: str) -> list[int]:
+    """Sizes in bytes out of an option with commas between."""
+    try:
+        sizes = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise click.UsageError("--sizes takes whole numbers with commas between") from None
+    if min(sizes) < 0:
+        raise click.UsageError("--sizes must not be negative")
+    return sizes
+
+
+def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
+    from plumbline_db.errors import UsageError
+
+    known = [one.name for one in catalogue.functions]
+    unknown = [name for name in functions if name not in known]
+    if unknown:
+        raise UsageError(
+            f"the probe knows no function {', '.join(unknown)}; it knows {', '.join(known)}"
+        )
 
 
 def database(path: Path | None) -> Path:
@@ -85,10 +128,10 @@ def show(*renderables: RenderableType) -> None:
 
 
 class Bar:
-    """A progress bar over a budget of seconds spent in launches; on stderr. Where stderr is no
-    terminal, one line a step."""
+    """A progress bar over a budget of seconds spent in launches, or over a number of `launches`; on
+    stderr. Where stderr is no terminal, one line a step."""
 
-    def __init__(self, budget_seconds: float) -> None:
+    def __init__(self, budget_seconds: float = 0.0, *, in_all: int = 0) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._live = sys.stderr.isatty()
@@ -102,9 +145,10 @@ class Bar:
             disable=not self._live,
         )
         self._task = self._progress.add_task(
-            "starting", total=budget_seconds, launches=0, last="none yet"
+            "starting", total=in_all or budget_seconds, launches=0, last="none yet"
         )
         self._launches = 0
+        self._counts = in_all > 0
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -116,7 +160,8 @@ class Bar:
     def launched(self, suite: str, run: Run) -> None:
         self._launches += 1
         state = suite if run.outcome == "finished" else f"{suite} failed: {run.reason}"
-        self._progress.update(self._task, advance=run.seconds, launches=self._launches, last=state)
+        advance = 1.0 if self._counts else run.seconds
+        self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
 
     def step(self, text: str) -> None:
         self._progress.update(self._task, description=text)

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 @click.option("--root", type=int, default=0, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option(
-    "--records",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the raw records (NDJSON, one file a launch).",
+    "--nrep",
+    help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
 )
+@click.option("--cache", default="warm", show_default=True, help="warm, cycle or overwrite.")
+@common.records_option
 @common.mpi_option
 @common.json_option
 def command(
@@ -48,6 +49,8 @@ def command(
     op: str,
     root: int,
     seed: int,
+    nrep: str | None,
+    cache: str,
     records: Path | None,
     mpi_prefix: Path | None,
     as_json: bool,
@@ -64,28 +67,21 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign, side_by_side
+    from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
-    try:
-        wanted = [int(word) for word in sizes.split(",")]
-    except ValueError:
-        raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    if min(wanted) < 0:
-        raise click.UsageError("--sizes must not be negative")
+    wanted = common.sizes_of(sizes)
     bench = workbench(mpi_prefix)
     known = bench.catalogue.variants_of()
-    if function not in {one.name for one in bench.catalogue.functions}:
-        names = ", ".join(one.name for one in bench.catalogue.functions)
-        raise UsageError(f"the probe knows no function {function}; it knows {names}")
+    common.require_functions(bench.catalogue, [function])
     if variants == "all":
         chosen = known.get(function, [])
     else:
         chosen = [word for word in variants.split(",") if word]
-    unknown = set(chosen) - set(known.get(function, [])) - {"library"}
+    unknown = set(chosen) - set(known.get(function, [])) - {"library", "empty"}
     if unknown:
         raise UsageError(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
@@ -104,18 +100,23 @@ def command(
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
-    plan = Plan("", seed, tuple(dict.fromkeys(cases)), Data(type_, op, root))
+    plan = Plan(
+        "check",
+        seed,
+        tuple(dict.fromkeys(cases)),
+        Data(type_, op, root),
+        cache=cache,
+        nrep=StoppingRule(nrep) if nrep is not None else None,
+    )
     environment = bench.space.hot.environment if knobs else {}
     ranks = campaign.starter(bench, all_settings)
-    refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
+    refusal = ranks.refusal(plan.text())
     if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+        raise UsageError(f"the probe refuses this plan: {refusal}")
     lines, raw = side_by_side.run(ranks, plan, launches, environment)
-    if records is not None:
-        records.mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(raw):
-            target = records / f"measure-{number:03d}.ndjson"
-            target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+    common.write_records(records, "measure", raw)
+    for weakness in conditions.of_records(raw):
+        click.echo(f"plumbline: {weakness.text}", err=True)
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:

@@ -1,0 +1,79 @@
+"""Point-to-point base of cost models: the round trips of launches, and what was fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.records import HalfTrips, Hockney, Pair
+
+_COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,
+              beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""
+
+
+def half_trips(db: Database, campaign: str) -> list[HalfTrips]:
+    """Of each class of pairs and size, by pair and size: per launch the median of half the round
+    trips. Launches that failed are left out."""
+    found: dict[tuple[str, int], dict[int, float]] = {}
+    for number, pair, size, blob in db.rows(
+        """SELECT run.number, p.pair, p.bytes, p.round_trips
+           FROM pingpong p JOIN run ON run.number = p.run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+             AND length(p.round_trips) > 0
+           ORDER BY p.pair, p.bytes, run.number""",
+        {"campaign": campaign},
+    ):
+        median = float(np.median(np.frombuffer(blob, "<i8"))) / 2e9
+        found.setdefault((pair, size), {})[number] = median
+    return [
+        HalfTrips(cast(Pair, pair), size, list(launches), list(launches.values()))
+        for (pair, size), launches in found.items()
+    ]
+
+
+def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
+    """Replaces what was fitted to the launches of this campaign."""
+    with db.transaction():
+        campaigns.require(db, campaign)
+        db.rows("DELETE FROM hockney WHERE campaign = :campaign", {"campaign": campaign})
+        db.many(
+            """INSERT INTO hockney VALUES (:campaign, :pair, :piece, :bytes_from, :bytes_to,
+                   :alpha_seconds, :alpha_low, :alpha_high, :beta_seconds_per_byte, :beta_low,
+                   :beta_high, :deviation, :launches)""",
+            [msgspec.structs.asdict(one) | {"campaign": campaign} for one in fitted],
+        )
+
+
+def get(db: Database, campaign: str) -> list[Hockney]:
+    """By pair and piece."""
+    return _records(
+        db.rows(
+            f"SELECT {_COLUMNS} FROM hockney WHERE campaign = :campaign ORDER BY pair, piece",  # noqa: S608
+            {"campaign": campaign},
+        )
+    )
+
+
+def latest(db: Database, machine: str, library_fingerprint: str) -> list[Hockney]:
+    """Of each class of pairs what was fitted last on that machine with that build of a library; by
+    pair and piece."""
+    return _records(
+        db.rows(
+            f"""SELECT {_COLUMNS} FROM hockney h JOIN campaign c ON c.id = h.campaign
+                WHERE c.number = (SELECT max(d.number) FROM campaign d
+                                  JOIN hockney g ON g.campaign = d.id
+                                  WHERE d.machine = :machine AND g.pair = h.pair
+                                    AND d.library_fingerprint = :library)
+                ORDER BY pair, piece""",  # noqa: S608
+            {"machine": machine, "library": library_fingerprint},
+        )
+    )
+
+
+def _records(rows: list[tuple[Any, ...]]) -> list[Hockney]:
+    return [Hockney(*row) for row in rows]

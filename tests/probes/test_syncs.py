@@ -1,0 +1,115 @@
+"""Start schemes: who may begin when, what is invalid, and what is done about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline_db.records import ClockSync
+from tests.probes.launch import Launch, Probe
+
+pytestmark = pytest.mark.mpi
+
+TOGETHER = ("barrier", "dissemination", "window window_us=20000", "roundtime")
+
+
+def slow_rank(probe: Probe, settings: str, ranks: int, reps: int = 12) -> Launch:
+    """Rank 1 sleeps 3 ms in a call that sends nothing: only the scheme keeps ranks together."""
+    launch = probe.run(
+        f"set blocks=1 warmup=0 {settings}\n"
+        f"case id=0 function=MPI_Reduce_local bytes=8 reps={reps}\n",
+        ranks,
+        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"},
+    )
+    assert launch.code == 0, launch.stderr
+    return launch
+
+
+def test_the_probe_names_them(probe: Probe) -> None:
+    assert probe.known()["syncs"] == ["barrier", "dissemination", "window", "roundtime", "none"]
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+@pytest.mark.parametrize("sync", TOGETHER)
+def test_nobody_starts_before_all_are_ready(probe: Probe, sync: str, ranks: int) -> None:
+    """From first start to last end it is 3 ms, and not also those of the repetitions before."""
+    launch = slow_rank(probe, f"runtime=global sync={sync}", ranks)
+    (record,) = launch.samples
+    assert min(record.ns) >= 2_999_000
+    assert min(record.ns[6:]) < 9_000_000  # without a scheme it is 21 ms there, and more
+    assert bool(launch.header.clock.shared) and launch.header.sync == sync.split()[0]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_without_a_scheme_ranks_drift_apart(probe: Probe, ranks: int) -> None:
+    apart = slow_rank(probe, "runtime=global sync=none", ranks).samples[0].ns
+    assert max(apart) > 20_000_000  # twelve calls of rank 1, none of the others
+    local = slow_rank(probe, "runtime=local sync=none", ranks).samples[0].ns
+    assert 2_999_000 <= min(local) < 9_000_000
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
+    """Windows of 1 ms, calls of 3 ms: a call overruns, and the next start has passed when it ends.
+    Both are counted, neither is a sample, and the window grows until the call fits."""
+    record = slow_rank(probe, "sync=window window_us=1000", ranks, reps=40).samples[0]
+    assert record.overrun >= 1 and record.late >= 1
+    assert len(record.ns) + record.late + record.overrun == 40
+    assert record.window_ns >= 4_000_000
+    assert record.ns and min(record.ns) >= 2_999_000
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
+    launch = probe.run(
+        "set blocks=2 warmup=0 rewarm=0 sync=window window_us=1\n"
+        "case id=0 function=MPI_Alltoall bytes=262144 reps=64\n",
+        ranks,
+    )
+    assert launch.code == 0, launch.stderr
+    first, second = launch.samples
+    assert first.overrun + first.late >= 8  # the first batch at least
+    assert first.window_ns > 1000
+    assert second.window_ns >= first.window_ns  # a case keeps the window that it has found
+    for record in launch.samples:
+        assert len(record.ns) + record.late + record.overrun == 64
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
+    launch = probe.run(
+        "set blocks=2 sync=window\n"
+        "case id=0 function=MPI_Allreduce bytes=8 reps=40\n"
+        "case id=1 function=MPI_Allreduce bytes=65536 root=1 reps=40\n",
+        ranks,
+    )
+    assert launch.code == 0, launch.stderr
+    assert launch.of(ClockSync)
+    for record in launch.samples:
+        assert record.window_ns >= 10_000
+        assert len(record.ns) + record.late + record.overrun == 40
+    assert sum(len(record.ns) for record in launch.samples) >= 16  # of 160; all on idle cores
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_round_times_repeat_what_was_late(probe: Probe, ranks: int) -> None:
+    """Roots that are not rank 0 too: the announcements are not the function's messages."""
+    launch = probe.run(
+        "set blocks=3 sync=roundtime runtime=global\n"
+        f"case id=0 function=MPI_Bcast bytes=1024 root={ranks - 1} reps=30\n"
+        "case id=1 function=MPI_Barrier bytes=0 reps=30\n",
+        ranks,
+    )
+    assert launch.code == 0, launch.stderr
+    for record in launch.samples:
+        assert len(record.ns) == 30 or record.budget_spent
+        assert record.overrun == 0 and record.window_ns == 0
+
+
+@pytest.mark.parametrize("sync", ["roundtime", "window window_us=4000"])
+def test_a_budget_that_runs_out_is_said(probe: Probe, sync: str) -> None:
+    """The predecessors' missing budget meant one repetition, in silence."""
+    launch = slow_rank(probe, f"sync={sync} budget_ms=60", 2, reps=200)
+    (record,) = launch.samples
+    assert record.budget_spent
+    assert 1 < len(record.ns) < 60
+    assert not slow_rank(probe, f"sync={sync}", 2, reps=20).samples[0].budget_spent

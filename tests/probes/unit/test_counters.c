@@ -1,0 +1,108 @@
+/* Counters against what this program makes happen: sleeps, and moves between processors. */
+#include "check.h"
+
+#include "measure/counters.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TIMES = 20 };
+
+static void sleep_often(void)
+{
+    struct timespec some = {.tv_nsec = 100000};
+    for (int i = 0; i < TIMES; i++)
+        nanosleep(&some, NULL);
+}
+
+/* Moves between the first two processors that are allowed; false where there is only one. */
+static bool move_often(void)
+{
+    cpu_set_t allowed;
+    int processor[2], found = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return false;
+    for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+        if (CPU_ISSET(i, &allowed))
+            processor[found++] = i;
+    for (int i = 0; i < TIMES && found == 2; i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(processor[i % 2], &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
+    sched_setaffinity(0, sizeof allowed, &allowed);
+    return found == 2;
+}
+
+/* The context switches of the first thread, as /proc says them. */
+static long long switches_in_status(const char *key)
+{
+    char line[256];
+    long long value = -1;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            value = atoll(line + strlen(key));
+    if (file)
+        fclose(file);
+    return value;
+}
+
+int main(void)
+{
+    struct pl_world alone = {.rank = 0, .size = 1};
+    struct pl_counters counters;
+    char text[256], missing[256];
+
+    pl_counters_open(&counters, &alone);
+    CHECK(counters.counted[PL_COUNTER_VOLUNTARY] && counters.counted[PL_COUNTER_INVOLUNTARY]);
+
+    long long before = switches_in_status("voluntary_ctxt_switches:");
+    pl_counters_start(&counters);
+    sleep_often();
+    pl_counters_stop(&counters, &alone);
+    long long after = switches_in_status("voluntary_ctxt_switches:");
+    CHECK(counters.values[PL_COUNTER_VOLUNTARY] >= TIMES);
+    CHECK(counters.values[PL_COUNTER_VOLUNTARY] <= after - before);
+
+    pl_counters_start(&counters);
+    bool moved = move_often();
+    pl_counters_stop(&counters, &alone);
+    if (moved && counters.counted[PL_COUNTER_MIGRATIONS])
+        CHECK(counters.values[PL_COUNTER_MIGRATIONS] >= TIMES - 1);
+
+    pl_counters_migrations(&counters, text, sizeof text, missing, sizeof missing);
+    CHECK((text[0] == '\0') != (missing[0] == '\0'));
+    CHECK((text[0] != '\0') == counters.counted[PL_COUNTER_MIGRATIONS]);
+
+    /* Where there is a PMU, a loop of known length shows in the instructions. */
+    pl_counters_hardware(&counters, text, sizeof text, missing, sizeof missing);
+    CHECK((text[0] == '\0') != (missing[0] == '\0'));
+    if (counters.counted[PL_COUNTER_EVENTS + 1]) {
+        pl_counters_start(&counters);
+        for (volatile int i = 0; i < 1000000; i++)
+            ;
+        pl_counters_stop(&counters, &alone);
+        CHECK(counters.values[PL_COUNTER_EVENTS + 1] >= 1000000);
+    }
+
+    char *written = NULL;
+    size_t size = 0;
+    struct pl_json json;
+    FILE *out = open_memstream(&written, &size);
+    pl_json_start(&json, out);
+    pl_json_object(&json, NULL);
+    pl_counters_json(&json, &counters);
+    pl_json_end(&json);
+    fclose(out);
+    CHECK(strstr(written, "\"counts\":{\"voluntary_switches\":") != NULL);
+    CHECK((strstr(written, "\"migrations\"") != NULL) == counters.counted[PL_COUNTER_MIGRATIONS]);
+    CHECK((strstr(written, "PAPI_") != NULL) == (counters.events != NULL));
+    free(written);
+    pl_counters_close(&counters);
+    return check_done();
+}

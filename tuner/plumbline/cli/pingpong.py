@@ -1,0 +1,140 @@
+"""plumbline pingpong"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.pingpong import Found
+
+
+@click.command("pingpong", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: all cores).")
+@click.option("--sizes", help="Bytes, with commas between (default: 0 and 1 to 4 Mi, doubling).")
+@click.option(
+    "--reps",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Round trips of a size in a launch; fewer above 64 KiB.",
+)
+@click.option("--launches", type=click.IntRange(1), default=10, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
+@common.mpi_option
+@common.db_option
+@common.json_option
+def command(
+    nprocs: int | None,
+    sizes: str | None,
+    reps: int,
+    launches: int,
+    seed: int,
+    new: bool,
+    mpi_prefix: Path | None,
+    db_path: Path | None,
+    as_json: bool,
+) -> int:
+    """Latency and bandwidth between ranks, by class of pair.
+
+    Half round trips of messages between two ranks on the same core, the same socket, other sockets
+    and other nodes, as far as the launches have such pairs, and Hockney's α + β m fitted to them
+    (docs/measurement.md). Everything is stored in the database.
+
+    \b
+    Example:
+      plumbline pingpong
+      plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
+    """
+    import msgspec
+
+    from plumbline import campaign as loop
+    from plumbline import pingpong
+    from plumbline import settings as settings_file
+    from plumbline.machine import processing_units
+    from plumbline.measure import Laboratory
+    from plumbline.workbench import workbench
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import UsageError
+
+    wanted = tuple(sorted(set(common.sizes_of(sizes)))) if sizes else pingpong.SIZES
+    ranks = nprocs or max(2, processing_units())
+    settings = pingpong.Settings(ranks, wanted, reps, launches, seed)
+    bench = workbench(mpi_prefix)
+    starter = loop.starter(bench, settings_file.load(None, {"nprocs": ranks}))
+    refusal = starter.refusal(pingpong.plan(settings).text())
+    if refusal is not None:
+        raise UsageError(f"the probe refuses this: {refusal}")
+    with Database.open(common.database(db_path), write=True) as db:
+        row = pingpong.begin(db, bench, settings, new=new)
+        if row.state == "finished":
+            found = pingpong.read(db, row)
+        else:
+            with common.Bar(in_all=launches) as bar:
+                found = pingpong.run(Laboratory(db, row.id, starter, bar), row, settings)
+    if as_json:
+        common.print_json({"id": row.id, "nprocs": ranks, "pairs": msgspec.to_builtins(found)})
+    else:
+        common.show(_lines(found), "", _times(found))
+    return 0
+
+
+def _lines(found: list[Found]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches"):
+        table.add_column(name, justify="left" if name == "pair" else "right")
+    for one in found:
+        for line in one.lines:
+            beta = line.beta_seconds_per_byte
+            table.add_row(
+                one.pair if line.piece == 0 else "",
+                f"{line.bytes_from}–{line.bytes_to}",
+                _interval(line.alpha_seconds, line.alpha_low, line.alpha_high, 1e6),
+                _interval(beta, line.beta_low, line.beta_high, 1e9),
+                f"{1e-9 / beta:.3g}" if beta > 0 else "",
+                f"{100 * line.deviation:.0f} %",
+                str(line.launches),
+            )
+    return table
+
+
+def _interval(value: float, low: float | None, high: float | None, unit: float) -> str:
+    text = f"{unit * value:.3g}"
+    if low is None or high is None:
+        return text
+    return f"{text} [{unit * low:.3g}, {unit * high:.3g}]"
+
+
+def _times(found: list[Found]) -> Table:
+    import statistics
+
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("bytes", justify="right")
+    for one in found:
+        table.add_column(f"{one.pair} µs", justify="right")
+        table.add_column("launches µs", justify="right")
+    sizes = sorted({trips.bytes for one in found for trips in one.half_trips})
+    for size in sizes:
+        row = [str(size)]
+        for one in found:
+            seconds = next((t.seconds for t in one.half_trips if t.bytes == size), [])
+            if not seconds:
+                row += ["", ""]
+                continue
+            row += [
+                f"{1e6 * statistics.median(seconds):.2f}",
+                f"{1e6 * min(seconds):.2f}–{1e6 * max(seconds):.2f}",
+            ]
+        table.add_row(*row)
+    return table

@@ -1,0 +1,271 @@
+"""plumbline reproducibility"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
+    from plumbline.reproducibility.settings import Settings
+
+_ESTIMATORS = {
+    "medians": "launch medians, as `plumbline verify` compares them",
+    "pairs": "all pairs of samples within a launch",
+}
+
+
+@click.command("reproducibility", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
+@click.option("-n", "--nprocs", help="Numbers of ranks, with commas between (default 2,4).")
+@click.option("--functions", help="Functions, with commas between (default: see below).")
+@click.option("--sizes", help="Message sizes in bytes, with commas between.")
+@click.option("--trials", type=int, help="Whole experiments that are compared (default 10).")
+@click.option("--launches", type=int, help="Launches of a trial (default 10).")
+@click.option(
+    "--effect-launches", type=int, help="Launches for A/A and planted delays (default 15; 0: none)."
+)
+@click.option("--effects", help="Planted slow-downs in per cent (default 2,5,10,20).")
+@click.option("--seed", type=int, help="Seed of orders and data (default 1).")
+@click.option("--new", is_flag=True, help="Start afresh, though these settings were run before.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the trials into this file (SVG).",
+)
+@common.mpi_option
+@common.db_option
+@common.json_option
+def command(
+    quick: bool,
+    seed: int | None,
+    new: bool,
+    svg: Path | None,
+    mpi_prefix: Path | None,
+    db_path: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """How far the measurements themselves can be trusted here.
+
+    Repeats whole experiments and compares how far their results lie apart with what one launch of a
+    plain benchmark program reports in the same minutes; compares every cell with itself; plants
+    delays and counts which are found. The spread is measured for MPI_Bcast and MPI_Allreduce, the
+    rest for all functions (--quick: for four), unless --functions says otherwise. Interrupted, the
+    same command goes on.
+
+    \b
+    Example:
+      plumbline reproducibility --quick
+      plumbline reproducibility --trials 30 --launches 30 --svg spread.svg
+    """
+    from plumbline.reproducibility import experiment, picture
+    from plumbline.reproducibility.report import report
+    from plumbline.reproducibility.settings import checked, full
+    from plumbline.reproducibility.settings import quick as quick_settings
+    from plumbline.workbench import workbench
+    from plumbline_db.connection import Database
+
+    bench = workbench(mpi_prefix)
+    known = [one.name for one in bench.catalogue.functions]
+    settings = checked(
+        _overridden(quick_settings() if quick else full(known), options | {"seed": seed}), known
+    )
+    path = common.database(db_path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        Database.open(path, write=True) as db,
+        common.Bar(in_all=experiment.launches_in_all(settings)) as bar,
+    ):
+        ranks = experiment.begin(db, bench, settings, bar, new=new)
+        outcome = experiment.Experiment(ranks, settings).run()
+    done = report(bench, ranks, settings, outcome)
+    if svg is not None:
+        from plumbline import chart
+
+        svg.write_text(chart.render(picture.specification(done.spread)), encoding="utf-8")
+    if as_json:
+        common.print_json(done)
+    else:
+        common.show(*_shown(done))
+        if svg is not None:
+            click.echo(f"\n{svg}")
+    return 0
+
+
+def _overridden(settings: Settings, options: dict[str, Any]) -> Settings:
+    """The settings with what the command line says put over them."""
+    import msgspec
+
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name == "functions":
+            values["functions"] = values["effect_functions"] = _words(value)
+        elif name == "sizes":
+            values["sizes"] = values["effect_sizes"] = _numbers("--sizes", value, int)
+        elif name == "nprocs":
+            values["nprocs"] = _numbers("--nprocs", value, int)
+        elif name == "effects":
+            values["effects"] = _numbers("--effects", value, float)
+        else:
+            values[name] = value
+    return msgspec.structs.replace(settings, **values)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        return [kind(word) for word in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"{option} takes numbers with commas between") from None
+
+
+def _shown(report: Report) -> Iterator[RenderableType]:
+    """Everything, in reading order: spread, false alarms, power, cost."""
+    from rich.text import Text
+
+    library, machine = report.library, report.machine
+    ranks = ", ".join(str(one) for one in report.settings.nprocs)
+    yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
+    yield Text()
+    yield _spread(report.spread)
+    yield Text("\n".join(_spread_lines(report.spread)))
+    for number, (name, table) in enumerate(report.effects.items()):
+        if number == 0:
+            yield Text("\n".join(["", *_false_alarm_lines(report.settings, table)]))
+        yield Text()
+        yield _power(table, f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})")
+    if report.effects:
+        yield Text(_power_note(report.settings))
+    for one in report.missing:
+        yield Text(f"not measured: {one}")
+    yield Text("\n".join(["", *_seconds(report)]))
+
+
+def _spread(table: SpreadTable) -> Table:
+    from plumbline.reproducibility.spread import PLAIN
+
+    grid = _grid(f"Spread over {table.trials} trials: largest over smallest result, minus one")
+    heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {one} %" for one in PLAIN)]
+    for head in (*heads, ""):
+        grid.add_column(head, justify="left" if head in ("function", "") else "right")
+    for row in table.rows:
+        seconds = sorted(row.ours.seconds)[len(row.ours.seconds) // 2]
+        grid.add_row(
+            row.function,
+            str(row.nprocs),
+            str(row.bytes),
+            f"{1e6 * seconds:.2f}",
+            f"{row.ours.percent:.1f}",
+            *(f"{row.plain[name].percent:.1f}" for name in PLAIN),
+            "" if row.smaller else "not smaller",
+        )
+    return grid
+
+
+def _spread_lines(table: SpreadTable) -> Iterator[str]:
+    if not table.cells:
+        yield "no cell was measured in every launch"
+        return
+    than = ", ".join(f"than plain ({name}) in {n}" for name, n in table.smaller_than.items())
+    share = 100 * table.smaller / table.cells
+    yield (
+        f"Ours is smaller than both in {table.smaller} of {table.cells} cells ({share:.0f} %); "
+        f"{than}."
+    )
+    left = [row for row in table.rows if not row.smaller]
+    if left:
+        names = (f"{row.function} {row.bytes} B at {row.nprocs} ranks" for row in left)
+        yield f"Not smaller: {', '.join(names)}."
+    yield (
+        f"ours: median over {table.launches} launches of their medians. plain, one launch, mean of "
+        "up to 1000 repetitions: each call"
+    )
+    yield (
+        "timed and a barrier after it (each: OMB, IMB since 2019), or all calls timed as one "
+        "(series: IMB before 2019)."
+    )
+
+
+def _false_alarm_lines(settings: Settings, table: EffectTable) -> Iterator[str]:
+    found = table.false_alarms
+    yield (
+        f"A/A: {found.comparisons} cells compared with themselves in {settings.effect_launches} "
+        f"launches. {found.raw} have p < {found.alpha:g} ({100 * found.share:.1f} %, "
+        f"95 % interval {100 * found.low:.1f}-{100 * found.high:.1f} %;"
+    )
+    yield (
+        f"{100 * found.alpha:g} % are expected, as many or more by chance: p = "
+        f"{found.p_excess:.2g}). After correction {found.adjusted}, of which "
+        f"{found.violations} beyond the tolerance."
+    )
+    yield (
+        f"Of {found.discoveries} slow-downs found in the whole family {found.false_discoveries} "
+        "are A/A."
+    )
+
+
+def _power(table: EffectTable, title: str) -> Table:
+    grid = _grid(title)
+    effects = sorted({one.effect for one in table.power})
+    grid.add_column("ranks", justify="right")
+    grid.add_column("cells of")
+    grid.add_column("cells", justify="right")
+    for effect in effects:
+        grid.add_column(f"{effect:g} %", justify="right")
+    grid.add_column("found in 90 %", justify="right")
+    for row in table.smallest:
+        of = {
+            one.effect: one
+            for one in table.power
+            if (one.nprocs, one.size_class) == (row.nprocs, row.size_class)
+        }
+        shares = [
+            f"{100 * of[effect].share:.0f} % (+{of[effect].realised:.1f} %)"
+            if of[effect].realised >= 0
+            else f"{100 * of[effect].share:.0f} % ({of[effect].realised:.1f} %)"
+            for effect in effects
+        ]
+        least = "none" if row.effect is None else f"{row.effect:g} % and more"
+        cells = max(one.cells for one in of.values())
+        grid.add_row(str(row.nprocs), row.size_class, str(cells), *shares, least)
+    return grid
+
+
+def _power_note(settings: Settings) -> str:
+    return (
+        "found: slower than the cell without delay, p < 0.05 after Benjamini-Hochberg over all "
+        f"comparisons, {settings.effect_launches} launches.\nIn brackets what the slow-down came "
+        "out as, median over the cells."
+    )
+
+
+def _seconds(report: Report) -> Iterator[str]:
+    seconds, table = report.seconds, report.spread
+    sets = table.trials * len(report.settings.nprocs)
+    plain = ", ".join(f"{one / sets:.2f} s ({name})" for name, one in seconds.plain.items())
+    total = seconds.ours + sum(seconds.plain.values()) + seconds.effects
+    yield (
+        f"One result takes {seconds.ours / sets:.1f} s of launches with ours, {plain} with the "
+        f"plain schemes. {total:.0f} s in all."
+    )
+
+
+def _grid(title: str) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)

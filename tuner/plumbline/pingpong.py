@@ -1,0 +1,115 @@
+"""Ping-pongs over the sizes in some launches, kept in the database, and the model fitted to them.
+
+Run again with the same settings it goes on where it was interrupted, or gives what is stored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline import campaign as loop
+from plumbline import hockney
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import Plan, RoundTrips
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns
+from plumbline_db import hockney as table
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, HalfTrips, Hockney
+
+SIZES = (0, *(2**power for power in range(23)))
+SUITE = "pingpong"
+_FEW = 10
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`reps`: round trips a size up to 64 KiB, fewer beyond, at least ten."""
+
+    nprocs: int
+    sizes: tuple[int, ...] = SIZES
+    reps: int = 100
+    launches: int = 10
+    seed: int = 1
+    command: str = "pingpong"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Of one class of pairs: the measured medians by size, and the lines, piece 0 first."""
+
+    pair: str
+    half_trips: list[HalfTrips]
+    lines: list[Hockney]
+
+
+def plan(settings: Settings) -> Plan:
+    """One launch. Raises UsageError for settings that nothing can be fitted to."""
+    if len(settings.sizes) < hockney.LEAST_SIZES:
+        raise UsageError(f"a line needs {hockney.LEAST_SIZES} sizes or more")
+    trips = tuple(
+        RoundTrips(size, max(min(settings.reps, _FEW), settings.reps * 65536 // max(size, 65536)))
+        for size in settings.sizes
+    )
+    return Plan("check", settings.seed, (), pingpongs=trips, blocks=1)
+
+
+def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+    """The row that the launches of these settings belong to."""
+    text = msgspec.json.encode(settings).decode()
+    return loop.enter(db, bench, text, settings.nprocs, new=new, mark="pp")
+
+
+def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
+    """Launches what is missing, fits, stores. Raises PlumblineError when launches fail or no pair
+    of ranks is in any class."""
+    lab.progress.step("messages to and fro")
+    Series(lab, SUITE, plan(settings), {}).advance(settings.launches)
+    measured = table.half_trips(lab.db, campaign.id)
+    if not measured:
+        raise PlumblineError(
+            "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
+            "(mpirun --bind-to core or socket)"
+        )
+    table.put(lab.db, campaign.id, list(_fitted(measured)))
+    done = msgspec.structs.replace(campaign, state="finished", finished=loop.now())
+    campaigns.put(lab.db, done)
+    return read(lab.db, campaign)
+
+
+def read(db: Database, campaign: Campaign) -> list[Found]:
+    """What is stored, from near to far."""
+    measured = table.half_trips(db, campaign.id)
+    lines = table.get(db, campaign.id)
+    near = ("same_core", "same_socket", "other_socket", "other_node")
+    return [
+        Found(
+            pair,
+            [one for one in measured if one.pair == pair],
+            [one for one in lines if one.pair == pair],
+        )
+        for pair in near
+        if any(one.pair == pair for one in lines)
+    ]
+
+
+def _fitted(measured: Sequence[HalfTrips]) -> Iterable[Hockney]:
+    for pair, group in itertools.groupby(measured, key=lambda one: one.pair):
+        found = hockney.fit({one.bytes: one.seconds for one in group})
+        for piece, line in enumerate([found.whole, *found.pieces]):
+            alpha, beta = line.alpha_seconds, line.beta_seconds_per_byte
+            yield Hockney(
+                pair=pair,
+                piece=piece,
+                bytes_from=line.bytes_from,
+                bytes_to=line.bytes_to,
+                alpha_seconds=alpha.value,
+                alpha_low=alpha.low,
+                alpha_high=alpha.high,
+                beta_seconds_per_byte=beta.value,
+                beta_low=beta.low,
+                beta_high=beta.high,
+                deviation=line.deviation,
+                launches=line.launches,
+            )

@@ -1,0 +1,181 @@
+"""Decisions against the truth: how often a cell is found slower than itself, and how often a
+slow-down is found that was planted. Pure: log ratios of launches in, tables out.
+
+Found is: significantly slower (one-sided signed-rank, Benjamini-Hochberg over everything, adjusted
+p below alpha). The 5 % tolerance of violations is left out, as it asks how large an effect is, not
+whether it is there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline.verify import statistics
+
+ALPHA = 0.05
+POWER = 0.9
+# Lower bounds in seconds, upper classes first.
+CLASSES = {"> 10 µs": 10e-6, "1-10 µs": 1e-6, "< 1 µs": 0.0}
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A cell against its twin (`effect` 0) or against itself with `effect` per cent planted.
+    `log_ratios`: one a launch; `seconds`: the cell's own time, median over the launches."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    effect: float
+    seconds: float
+    log_ratios: list[float]
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """`ratio` is what the slow-down came out as, with its interval; `p` one-sided and raw,
+    `p_adjusted` over the whole family."""
+
+    comparison: Comparison
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float
+    p_adjusted: float
+
+
+class FalseAlarms(msgspec.Struct, frozen=True):
+    """A/A. `raw`: comparisons with p < alpha, of which `nominal` are expected at most; `low` and
+    `high`: exact 95 % interval of the rate behind `raw` (Clopper and Pearson, Biometrika 26, 1934);
+    `p_excess`: chance of as many or more at the nominal rate. All three take comparisons for
+    independent, which those of one launch are not quite. `adjusted`: alarms after correction over
+    the A/A comparisons alone, a table in which nothing is wrong; `violations`: those of them that
+    also exceed the tolerance, which is what a violation table would show. `discoveries` and
+    `false_discoveries`: found in the whole family, and how many of them are A/A."""
+
+    comparisons: int
+    alpha: float
+    raw: int
+    share: float
+    nominal: float
+    low: float
+    high: float
+    p_excess: float
+    adjusted: int
+    violations: int
+    discoveries: int
+    false_discoveries: int
+
+
+class Power(msgspec.Struct, frozen=True):
+    """Cells of a class with one effect planted: how many, in how many it was found, and what the
+    slow-down came out as (median over the cells, per cent)."""
+
+    nprocs: int
+    size_class: str
+    effect: float
+    cells: int
+    found: int
+    share: float
+    realised: float
+
+
+class Smallest(msgspec.Struct, frozen=True):
+    """The smallest planted effect that, like all larger ones, is found in at least `POWER` of the
+    cells; None if there is none."""
+
+    nprocs: int
+    size_class: str
+    effect: float | None
+
+
+def judge(comparisons: Sequence[Comparison]) -> list[Judged]:
+    """In the same order. The comparisons are one family."""
+    found = [statistics.paired_ratio(one.log_ratios) for one in comparisons]
+    adjusted = statistics.benjamini_hochberg([one.p for one in found]).tolist()
+    return [
+        Judged(one, test.ratio, test.low, test.high, test.p, p)
+        for one, test, p in zip(comparisons, found, adjusted, strict=True)
+    ]
+
+
+def false_alarms(
+    judged: Iterable[Judged], *, alpha: float = ALPHA, tolerance: float = 0.05
+) -> FalseAlarms:
+    """Raises ValueError when there is no A/A comparison."""
+    from scipy import stats
+
+    every = list(judged)
+    same = [one for one in every if one.comparison.effect == 0]
+    if not same:
+        raise ValueError("no cell was compared with itself")
+    raw = sum(one.p < alpha for one in same)
+    interval = stats.binomtest(raw, len(same)).proportion_ci(0.95, method="exact")
+    excess = float(stats.binom.sf(raw - 1, len(same), alpha))
+    alone = statistics.benjamini_hochberg([one.p for one in same]).tolist()
+    alarms = [one for one, p in zip(same, alone, strict=True) if p < alpha]
+    discoveries = [one for one in every if one.p_adjusted < alpha]
+    return FalseAlarms(
+        comparisons=len(same),
+        alpha=alpha,
+        raw=raw,
+        share=raw / len(same),
+        nominal=alpha * len(same),
+        low=float(interval.low),
+        high=float(interval.high),
+        p_excess=excess,
+        adjusted=len(alarms),
+        violations=sum(one.ratio > 1 + tolerance for one in alarms),
+        discoveries=len(discoveries),
+        false_discoveries=sum(one.comparison.effect == 0 for one in discoveries),
+    )
+
+
+def size_class(seconds: float) -> str:
+    return next(name for name, least in CLASSES.items() if seconds > least or least == 0)
+
+
+def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
+    """By number of ranks, class and effect; what was not measured has no line."""
+    groups: dict[tuple[int, str, float], list[Judged]] = {}
+    for one in judged:
+        planted = one.comparison
+        if planted.effect > 0:
+            key = (planted.nprocs, size_class(planted.seconds), planted.effect)
+            groups.setdefault(key, []).append(one)
+    order = list(CLASSES)
+    result = []
+    for key in sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2])):
+        group = groups[key]
+        found = sum(one.p_adjusted < alpha for one in group)
+        realised = 100 * (_median([one.ratio for one in group]) - 1)
+        result.append(Power(*key, len(group), found, found / len(group), realised))
+    return result
+
+
+def smallest(table: Iterable[Power], *, power: float = POWER) -> list[Smallest]:
+    """One for each number of ranks and class of the table."""
+    groups: dict[tuple[int, str], list[Power]] = {}
+    for one in table:
+        groups.setdefault((one.nprocs, one.size_class), []).append(one)
+    result = []
+    for (nprocs, name), group in groups.items():
+        least: float | None = None
+        for one in sorted(group, key=lambda one: one.effect, reverse=True):
+            if one.share < power:
+                break
+            least = one.effect
+        result.append(Smallest(nprocs, name, least))
+    return result
+
+
+def delay_ns(median_ns: float, effect: float, ranks_per_core: int) -> int:
+    """The wait of every rank that makes a call of `median_ns` `effect` per cent slower: where
+    ranks share a core their waits follow each other. At least a nanosecond."""
+    return max(1, math.floor(median_ns * effect / 100 / ranks_per_core + 0.5))
+
+
+def _median(values: Sequence[float]) -> float:
+    from statistics import median
+
+    return float(median(values))

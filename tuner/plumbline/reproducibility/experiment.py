@@ -1,0 +1,359 @@
+"""The launches of a reproducibility experiment, and what they say.
+
+Everything is stored as launches of a campaign row for each number of ranks, in suites of their own:
+`pilot`, `effects`, `trial-000` …, `plain-each`, `plain-series`. An experiment is a deterministic
+function of its settings and those launches, so the same command goes on where one was interrupted.
+Our launches and the plain ones alternate, so that both see the same machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline import campaign as loop
+from plumbline import settings as campaign_settings
+from plumbline.machine import processing_units
+from plumbline.measure import Laboratory, Progress, Starter
+from plumbline.plan import Plan, PlanCase
+from plumbline.reproducibility import effects, spread
+from plumbline.reproducibility.estimators import ESTIMATORS
+from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, cases
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign
+
+# A budget ends the trials no earlier, as a spread of fewer says little.
+LEAST_TRIALS = 5
+PILOTS = 3
+# The planted delay follows the medians of so many launches before.
+RECENT = 5
+
+Samples = NDArray[np.int64]
+
+
+class Rank(msgspec.Struct, frozen=True):
+    """What belongs to one number of ranks."""
+
+    nprocs: int
+    campaign: Campaign
+    lab: Laboratory
+
+    @property
+    def ranks_per_core(self) -> int:
+        return -(-self.nprocs // processing_units())
+
+
+class Seconds(msgspec.Struct, frozen=True):
+    """Wall time of launches: all of our trials, all plain launches by scheme, effects and pilot."""
+
+    ours: float
+    plain: dict[str, float]
+    effects: float
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """`comparisons` by estimator, without decisions. `missing`: cells that could not be measured,
+    and why."""
+
+    spreads: list[spread.CellSpread]
+    trials: int
+    comparisons: dict[str, list[effects.Comparison]]
+    seconds: Seconds
+    missing: list[str]
+
+
+def begin(
+    db: Database,
+    bench: Workbench,
+    settings: Settings,
+    progress: Progress | None = None,
+    *,
+    new: bool,
+) -> list[Rank]:
+    """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
+    ranks = []
+    for nprocs in settings.nprocs:
+        row = loop.enter(db, bench, settings.text(nprocs), nprocs, new=new, mark="r")
+        lab = Laboratory(db, row.id, _starter(bench, settings, nprocs), progress)
+        ranks.append(Rank(nprocs, row, lab))
+    return ranks
+
+
+def launches_in_all(settings: Settings) -> int:
+    """At most; a budget may end the trials earlier."""
+    effect = settings.effect_launches + (PILOTS if settings.effect_launches else 0)
+    trial = settings.launches + len(spread.PLAIN)
+    return len(settings.nprocs) * (effect + settings.trials * trial)
+
+
+class Experiment:
+    """One experiment under way."""
+
+    def __init__(self, ranks: Sequence[Rank], settings: Settings) -> None:
+        self._ranks = ranks
+        self._settings = settings
+        self._missing: dict[str, None] = {}
+
+    def run(self) -> Outcome:
+        """To the end. Raises PlumblineError when launches fail again and again."""
+        compared, effect_seconds = self._effects()
+        spreads, trials, ours, plain = self._spreads()
+        for rank in self._ranks:
+            done = msgspec.structs.replace(rank.campaign, state="finished", finished=loop.now())
+            if rank.campaign.state != "finished":
+                campaigns.put(rank.lab.db, done)
+        seconds = Seconds(ours, plain, effect_seconds)
+        return Outcome(spreads, trials, compared, seconds, list(self._missing))
+
+    # --- effects --------------------------------------------------------------------------------
+
+    def _effects(self) -> tuple[dict[str, list[effects.Comparison]], float]:
+        if not self._settings.effect_launches:
+            return {name: [] for name in ESTIMATORS}, 0.0
+        before = self._spent()
+        series = [_Effects(rank, self._settings) for rank in self._ranks]
+        for number in range(PILOTS):
+            for one in series:
+                one.rank.lab.progress.step(
+                    f"pilot {number + 1} of {PILOTS}, {one.rank.nprocs} ranks"
+                )
+                one.pilot(number)
+        for number in range(self._settings.effect_launches):
+            for one in series:
+                one.rank.lab.progress.step(
+                    f"planted effects, launch {number + 1} of {self._settings.effect_launches}, "
+                    f"{one.rank.nprocs} ranks"
+                )
+                one.launch(number)
+        compared: dict[str, list[effects.Comparison]] = {name: [] for name in ESTIMATORS}
+        for one in series:
+            for name in ESTIMATORS:
+                compared[name] += one.comparisons(name)
+            self._missing |= dict.fromkeys(one.missing())
+        return compared, self._spent() - before
+
+    # --- spread ---------------------------------------------------------------------------------
+
+    def _spreads(self) -> tuple[list[spread.CellSpread], int, float, dict[str, float]]:
+        plain = {name: 0.0 for name in spread.PLAIN}
+        ours = longest = 0.0
+        trials = [_Trials(rank, self._settings) for rank in self._ranks]
+        done = 0
+        while done < self._settings.trials and not (done >= LEAST_TRIALS and self._spend(longest)):
+            start = self._spent()
+            for one in trials:
+                step = f"trial {done + 1} of {self._settings.trials}, {one.rank.nprocs} ranks"
+                one.rank.lab.progress.step(step)
+                for name in spread.PLAIN:
+                    plain[name] += one.plain(name, done)
+                ours += one.ours(done)
+            longest = max(longest, self._spent() - start)
+            done += 1
+        for one in trials:
+            self._missing |= dict.fromkeys(one.missing())
+        return [cell for one in trials for cell in one.spreads()], done, ours, plain
+
+    def _spend(self, seconds: float) -> bool:
+        """Whether another `seconds` go beyond the budget."""
+        limit = self._settings.budget_seconds
+        return limit > 0 and self._spent() + seconds > limit
+
+    def _spent(self) -> float:
+        return sum(rank.lab.spent_seconds for rank in self._ranks)
+
+
+class _Series:
+    """Launches of one suite until as many have finished as are wanted; failed ones are passed by.
+    What was measured stays in the database and is read launch by launch."""
+
+    def __init__(self, lab: Laboratory, suite: str) -> None:
+        self._lab = lab
+        self._suite = suite
+        self._sequence = 0
+
+    def next(self, plan: Plan) -> dict[int, list[Samples]]:
+        """Samples of one more launch of `plan`, by case number."""
+        failures = 0
+        while True:
+            sequence = self._sequence
+            self._sequence += 1
+            named = msgspec.structs.replace(plan, name=f"{self._suite}-{sequence:03d}")
+            outcome = self._lab.launch(self._suite, sequence, named, {})
+            if outcome.run.outcome == "finished":
+                return cases.samples(self._lab.db, self._lab.campaign, self._suite, sequence)
+            failures += not outcome.stored
+            if failures == 3:
+                blame = ""
+                if outcome.culprit is not None:
+                    case = plan.cases[outcome.culprit]
+                    blame = (
+                        f"{case.function} with {case.bytes} bytes was under way: leave it out with "
+                        "--functions or --sizes. "
+                    )
+                raise PlumblineError(
+                    f"three launches of {self._suite} failed, the last one: {outcome.run.reason}\n"
+                    f"{outcome.run.stderr[-1500:].strip()}\n{blame}"
+                    "`plumbline doctor` tries the steps one by one; the same command goes on"
+                )
+
+
+class _Effects:
+    """Cells, their twins and their slowed versions in the same launches."""
+
+    def __init__(self, rank: Rank, settings: Settings) -> None:
+        self.rank = rank
+        self._settings = settings
+        self._cells = settings.effect_cells(rank.nprocs)
+        self._pilots = _Series(rank.lab, "pilot")
+        self._launches = _Series(rank.lab, "effects")
+        self._recent: list[deque[float]] = [deque(maxlen=RECENT) for _ in self._cells]
+        self._medians: list[list[float]] = [[] for _ in self._cells]
+        # by estimator, cell and effect (0: the twin): log ratios, one a launch
+        self._ratios: dict[tuple[str, int, float], list[float]] = {}
+
+    def pilot(self, number: int) -> None:
+        seed = self._settings.seed + 2_000_000 + number
+        listed = [PlanCase(*cell) for cell in self._cells]
+        found = self._pilots.next(_plan(self._settings, seed, listed))
+        for index, blocks in found.items():
+            self._recent[index].append(float(np.median(np.concatenate(blocks))))
+
+    def launch(self, number: int) -> None:
+        planted = (0.0, *self._settings.effects)
+        kinds = 1 + len(planted)  # itself, its twin, the effects
+        listed = []
+        for cell, recent in zip(self._cells, self._recent, strict=True):
+            base = float(np.median(recent)) if recent else 0.0
+            listed.append(PlanCase(*cell))
+            for effect in planted:
+                delay = effects.delay_ns(base, effect, self.rank.ranks_per_core) if effect else 0
+                listed.append(PlanCase(*cell, delay_ns=delay))
+        seed = self._settings.seed + 1_000_000 + number
+        found = self._launches.next(_plan(self._settings, seed, listed))
+        for index in range(len(self._cells)):
+            numbers = range(kinds * index, kinds * index + kinds)
+            if not all(number in found for number in numbers):
+                continue
+            # A timer may see nothing of the shortest calls: that is less than one nanosecond.
+            itself, *others = (np.maximum(np.concatenate(found[number]), 1) for number in numbers)
+            median = float(np.median(itself))
+            self._recent[index].append(median)
+            self._medians[index].append(median)
+            for name, estimator in ESTIMATORS.items():
+                for effect, other in zip(planted, others, strict=True):
+                    row = self._ratios.setdefault((name, index, effect), [])
+                    row.append(estimator(other, itself))
+
+    def comparisons(self, estimator: str) -> list[effects.Comparison]:
+        return [
+            effects.Comparison(
+                function=self._cells[index][0],
+                nprocs=self.rank.nprocs,
+                bytes=self._cells[index][1],
+                effect=effect,
+                seconds=1e-9 * float(np.median(self._medians[index])),
+                log_ratios=ratios,
+            )
+            for (name, index, effect), ratios in self._ratios.items()
+            if name == estimator
+        ]
+
+    def missing(self) -> list[str]:
+        return _missing(self._cells, [bool(one) for one in self._medians], self.rank.nprocs)
+
+
+class _Trials:
+    """Whole experiments of ours, and beside each of them one launch of every plain scheme."""
+
+    def __init__(self, rank: Rank, settings: Settings) -> None:
+        self.rank = rank
+        self._settings = settings
+        self._cells = settings.spread_cells(rank.nprocs)
+        self._plain = {name: _Series(rank.lab, f"plain-{name}") for name in spread.PLAIN}
+        self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
+        self._ours: list[list[dict[int, float]]] = []
+
+    def plain(self, scheme: str, trial: int) -> float:
+        """One launch; returns its seconds."""
+        before = self.rank.lab.spent_seconds
+        listed = [
+            PlanCase(function, size, reps=spread.plain_repetitions(size))
+            for function, size in self._cells
+        ]
+        seed = self._settings.seed + trial
+        plan = Plan("", seed, tuple(listed), blocks=1, warmup=0, rewarm=0, plain=scheme)
+        found = self._plain[scheme].next(plan)
+        # One value a rank; what these programs print is their mean (with the least and the most).
+        means = {index: 1e-9 * float(np.mean(blocks[0])) for index, blocks in found.items()}
+        self._reported[scheme].append(means)
+        return self.rank.lab.spent_seconds - before
+
+    def ours(self, trial: int) -> float:
+        """A whole experiment; returns its seconds."""
+        before = self.rank.lab.spent_seconds
+        series = _Series(self.rank.lab, f"trial-{trial:03d}")
+        listed = [PlanCase(*cell) for cell in self._cells]
+        medians = []
+        for number in range(self._settings.launches):
+            seed = self._settings.seed + 1000 * (trial + 1) + number
+            found = series.next(_plan(self._settings, seed, listed))
+            medians.append(
+                {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
+            )
+        self._ours.append(medians)
+        return self.rank.lab.spent_seconds - before
+
+    def spreads(self) -> list[spread.CellSpread]:
+        return [
+            spread.cell(
+                *(function, self.rank.nprocs, size),
+                [[launch[index] for launch in trial] for trial in self._ours],
+                {name: [row[index] for row in rows] for name, rows in self._reported.items()},
+            )
+            for index, (function, size) in enumerate(self._cells)
+            if self._whole(index)
+        ]
+
+    def missing(self) -> list[str]:
+        whole = [self._whole(index) for index in range(len(self._cells))]
+        return _missing(self._cells, whole, self.rank.nprocs)
+
+    def _whole(self, index: int) -> bool:
+        """Measured everywhere, with times that can be compared."""
+        rows = [row for trial in self._ours for row in trial]
+        rows += [row for reported in self._reported.values() for row in reported]
+        return all(row.get(index, 0.0) > 0 for row in rows)
+
+
+def _plan(settings: Settings, seed: int, listed: Sequence[PlanCase]) -> Plan:
+    return Plan(
+        "",
+        seed,
+        tuple(listed),
+        blocks=settings.blocks,
+        reps=settings.reps,
+        warmup=settings.warmup,
+        rewarm=settings.rewarm,
+    )
+
+
+def _missing(cells: Sequence[Cell], whole: Sequence[bool], nprocs: int) -> list[str]:
+    return [
+        f"{function}, {size} bytes, {nprocs} ranks: its result is wrong, or the library refuses it"
+        for (function, size), good in zip(cells, whole, strict=True)
+        if not good
+    ]
+
+
+def _starter(bench: Workbench, settings: Settings, nprocs: int) -> Starter:
+    options: Mapping[str, object] = {
+        "nprocs": nprocs,
+        "launch_timeout_seconds": settings.launch_timeout_seconds,
+    }
+    return loop.starter(bench, campaign_settings.load(None, options))

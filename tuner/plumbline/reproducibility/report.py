@@ -1,0 +1,115 @@
+"""A reproducibility experiment as one document (the fields of `plumbline reproducibility --json`,
+docs/reproducibility.md). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.reproducibility import effects, spread
+from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
+from plumbline.reproducibility.settings import Settings
+from plumbline.workbench import Workbench
+from plumbline_db.records import Library, Machine
+
+
+class SpreadTable(msgspec.Struct, frozen=True):
+    """`smaller`: cells in which ours spreads less than every plain scheme, `smaller_than`: than
+    that one, of `cells`. `trials` may be fewer than asked for, where a budget ended them."""
+
+    trials: int
+    launches: int
+    cells: int
+    smaller: int
+    smaller_than: dict[str, int]
+    rows: list[spread.CellSpread]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One comparison: `effect` per cent planted (0: A/A), `seconds` of the undelayed cell."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    effect: float
+    seconds: float
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+    p: float
+    p_adjusted: float
+    launches: int
+
+
+class EffectTable(msgspec.Struct, frozen=True):
+    """What an estimator makes of the launches with twins and planted delays."""
+
+    false_alarms: effects.FalseAlarms
+    power: list[effects.Power]
+    smallest: list[effects.Smallest]
+    lines: list[Line]
+
+
+class Report(msgspec.Struct, frozen=True):
+    machine: Machine
+    library: Library
+    campaigns: list[str]
+    settings: Settings
+    spread: SpreadTable
+    effects: dict[str, EffectTable]
+    missing: list[str]
+    seconds: Seconds
+
+
+def report(bench: Workbench, ranks: Sequence[Rank], settings: Settings, outcome: Outcome) -> Report:
+    return Report(
+        machine=bench.machine,
+        library=bench.installation.library,
+        campaigns=[rank.campaign.id for rank in ranks],
+        settings=settings,
+        spread=spread_table(outcome.spreads, outcome.trials, settings.launches),
+        effects={
+            name: effect_table(comparisons)
+            for name, comparisons in outcome.comparisons.items()
+            if comparisons
+        },
+        missing=outcome.missing,
+        seconds=outcome.seconds,
+    )
+
+
+def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> SpreadTable:
+    than = {
+        name: sum(row.ours.percent < row.plain[name].percent for row in rows)
+        for name in spread.PLAIN
+    }
+    return SpreadTable(trials, launches, len(rows), sum(one.smaller for one in rows), than, rows)
+
+
+def effect_table(comparisons: Sequence[effects.Comparison]) -> EffectTable:
+    judged = effects.judge(comparisons)
+    table = effects.powers(judged)
+    return EffectTable(
+        false_alarms=effects.false_alarms(judged),
+        power=table,
+        smallest=effects.smallest(table),
+        lines=[_line(one) for one in judged],
+    )
+
+
+def _line(one: effects.Judged) -> Line:
+    planted = one.comparison
+    return Line(
+        function=planted.function,
+        nprocs=planted.nprocs,
+        bytes=planted.bytes,
+        effect=planted.effect,
+        seconds=planted.seconds,
+        ratio=one.ratio,
+        ratio_low=one.low,
+        ratio_high=one.high,
+        p=one.p,
+        p_adjusted=one.p_adjusted,
+        launches=len(planted.log_ratios),
+    )

@@ -1,0 +1,79 @@
+"""How far the results of whole experiments lie apart. Pure: one value a trial in, numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+PLAIN = ("each", "series")
+"""The plain schemes that ours is compared with: loops of the probe (`set plain=`)."""
+
+_MIBIBYTES = 40
+_MOST = 1000
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """`seconds`: what each trial reports, in order. `percent`: the largest over the smallest, minus
+    one (seed 002, Table 1 and figure 12); `cv_percent`: standard deviation over mean."""
+
+    seconds: list[float]
+    percent: float
+    cv_percent: float
+
+
+class CellSpread(msgspec.Struct, frozen=True):
+    """One cell. `ours`: median over a trial's launches of their medians; `ours_mean`: the mean of
+    them, as the seed has it; `plain`: one launch, by scheme. `smaller`: ours spreads less than
+    every plain scheme."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    ours: Spread
+    ours_mean: Spread
+    plain: dict[str, Spread]
+    smaller: bool
+
+
+def normalised(values: ArrayLike) -> NDArray[np.float64]:
+    """t_i / min_j t_j (seed 002, section 5.3). Raises ValueError unless all are positive numbers.
+    Shape (trials,)."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) == 0 or not (np.isfinite(array) & (array > 0)).all():
+        raise ValueError("run times: one dimension of positive numbers is needed")
+    return np.asarray(array / array.min(), dtype=np.float64)
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Raises ValueError for fewer than two trials."""
+    if len(seconds) < 2:
+        raise ValueError("a spread needs two trials")
+    array = np.asarray(seconds, dtype=np.float64)
+    percent = 100 * (float(normalised(array).max()) - 1)
+    variation = 100 * float(array.std(ddof=1) / array.mean())
+    return Spread([float(one) for one in array], percent, variation)
+
+
+def cell(
+    function: str,
+    nprocs: int,
+    size: int,
+    launches: Sequence[Sequence[float]],
+    plain: Mapping[str, Sequence[float]],
+) -> CellSpread:
+    """`launches[i]`: medians of the launches of trial i; `plain[scheme][i]`: what the scheme
+    reports beside it. Seconds."""
+    ours = spread([float(np.median(trial)) for trial in launches])
+    means = spread([float(np.mean(trial)) for trial in launches])
+    theirs = {name: spread(values) for name, values in plain.items()}
+    smaller = all(ours.percent < one.percent for one in theirs.values())
+    return CellSpread(function, nprocs, size, ours, means, theirs, smaller)
+
+
+def plain_repetitions(size: int) -> int:
+    """What the Intel MPI Benchmarks do by default: 1000, fewer where they would send more than
+    40 MiB in all. (The OSU benchmarks take 1000 up to 8 KiB and 100 beyond.)"""
+    return max(1, min(_MOST, _MIBIBYTES * 2**20 // max(1, size)))
