@@ -1,4 +1,4 @@
-"""What README and docs tell people to type exists, and what is installed works as it is installed."""
+"""What README and docs tell people to type exists; what is installed works where it is moved to."""
 
 from __future__ import annotations
 
