@@ -151,7 +151,8 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
 def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
     found = db.rows(
-        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts
+        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.window_ns,
+                  b.budget_spent, b.counts
            FROM sample_block b JOIN measurement m ON m.number = b.measurement
            JOIN run ON run.number = m.run
            WHERE run.id = :run AND m.case_id = :case ORDER BY b.block""",
