@@ -28,11 +28,29 @@ from plumbline_db.records import (
 
 
 def samples_record(
-    case: int, block: int, warmup: bytes, ns: bytes, late: int, overrun: int, counts: str
+    case: int,
+    block: int,
+    warmup: bytes,
+    ns: bytes,
+    late: int,
+    overrun: int,
+    window_ns: int,
+    budget_spent: int,
+    counts: str,
 ) -> Samples:
     """A row of sample_block under the id of its case."""
     counted = msgspec.json.decode(counts, type=dict[str, int])
-    return Samples(case, block, times(warmup), times(ns), late, overrun, counted)
+    return Samples(
+        case=case,
+        block=block,
+        warmup_ns=times(warmup),
+        ns=times(ns),
+        late=late,
+        overrun=overrun,
+        counts=counted,
+        window_ns=window_ns,
+        budget_spent=bool(budget_spent),
+    )
 
 
 def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
@@ -66,7 +84,8 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     rows = _put_cases(db, run, records, known)
     db.many(
         """INSERT INTO sample_block
-           VALUES (:measurement, :block, :warmup, :samples, :late, :overrun, :counts)""",
+           VALUES (:measurement, :block, :warmup, :samples, :late, :overrun, :window_ns,
+                   :budget_spent, :counts)""",
         [
             {
                 "measurement": rows[record.case],
@@ -75,6 +94,8 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
                 "samples": blob(record.ns),
                 "late": record.late,
                 "overrun": record.overrun,
+                "window_ns": record.window_ns,
+                "budget_spent": record.budget_spent,
                 "counts": msgspec.json.encode(record.counts).decode(),
             }
             for record in records
@@ -163,7 +184,8 @@ def _blocks(db: Database, key: dict[str, Any]) -> list[ProbeRecord]:
     samples = [
         samples_record(*row)
         for row in db.rows(
-            """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts
+            """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.window_ns,
+                      b.budget_spent, b.counts
                FROM measurement m JOIN sample_block b ON b.measurement = m.number
                WHERE m.run = :run""",
             key,

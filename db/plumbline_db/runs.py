@@ -98,6 +98,20 @@ def header(db: Database, run_id: str) -> Header | None:
     return msgspec.json.decode(row[0], type=Header)
 
 
+def first_header(
+    db: Database, campaign: str, suite: str | None = None
+) -> tuple[str, Header] | None:
+    """Id and header of the first finished launch of a campaign, or of a suite of it."""
+    row = db.row(
+        """SELECT run.id, run.header FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND (:suite IS NULL OR suite.name = :suite)
+             AND run.outcome = 'finished' AND run.header IS NOT NULL
+           ORDER BY run.number LIMIT 1""",
+        {"campaign": campaign, "suite": suite},
+    )
+    return None if row is None else (row[0], msgspec.json.decode(row[1], type=Header))
+
+
 def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
@@ -137,7 +151,8 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
 def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
     found = db.rows(
-        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts
+        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.window_ns,
+                  b.budget_spent, b.counts
            FROM sample_block b JOIN measurement m ON m.number = b.measurement
            JOIN run ON run.number = m.run
            WHERE run.id = :run AND m.case_id = :case ORDER BY b.block""",
@@ -197,13 +212,15 @@ def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]
 
 
 class Surroundings(NamedTuple):
-    """What the probe said about the surroundings of a finished launch."""
+    """What the probe said about the surroundings of a finished launch; `wall_seconds` from header
+    to footer, which `load` covers."""
 
     number: int
     run: str
     suite: str
     header: Header
     load: Load | None
+    wall_seconds: float
 
 
 def surroundings(
@@ -211,10 +228,10 @@ def surroundings(
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(
-        """SELECT run.number, run.id, suite.name, run.header
+        """SELECT run.number, run.id, suite.name, run.header, run.footer
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
-             AND run.header IS NOT NULL
+             AND run.header IS NOT NULL AND run.footer IS NOT NULL
            ORDER BY run.number""",
         {"campaign": campaign},
     )
@@ -225,8 +242,9 @@ def surroundings(
             suite,
             msgspec.json.decode(text, type=Header),
             trust.load_of(db, number),
+            msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
         )
-        for number, run, suite, text in found
+        for number, run, suite, text, footer in found
         if suites is None or suite in suites
     ]
 

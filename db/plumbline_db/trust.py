@@ -43,9 +43,10 @@ def put(
         _rows(run, found.get(ClockModel, [])),
     )
     db.many(
-        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns)",
+        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns, :bounds_ns)",
         [
-            row | {"errors_ns": msgspec.json.encode(row["errors_ns"]).decode()}
+            row
+            | {name: msgspec.json.encode(row[name]).decode() for name in ("errors_ns", "bounds_ns")}
             for row in _rows(run, found.get(ClockError, []))
         ],
     )
@@ -156,11 +157,16 @@ def load_of(db: Database, run: int) -> Load | None:
 
 def _clock_errors(db: Database, run: int, moment: str) -> list[ClockError]:
     found = db.rows(
-        """SELECT moment, since_ns, errors_ns FROM clock_error
+        """SELECT moment, since_ns, errors_ns, bounds_ns FROM clock_error
            WHERE run = :run AND moment = :moment""",
         {"run": run, "moment": moment},
     )
     return [
-        ClockError(when, since, msgspec.json.decode(errors, type=list[int]))
-        for when, since, errors in found
+        ClockError(
+            when,
+            since,
+            msgspec.json.decode(errors, type=list[int]),
+            msgspec.json.decode(bounds, type=list[int]),
+        )
+        for when, since, errors, bounds in found
     ]

@@ -81,6 +81,11 @@ ping_pongs = st.builds(
 )
 
 
+def _clock_errors(when: str) -> st.SearchStrategy[ClockError]:
+    errors = st.lists(counts, max_size=3)
+    return st.builds(ClockError, st.just(when), counts, errors, errors)
+
+
 @st.composite
 def _clocks(draw: st.DrawFn) -> list[ProbeRecord]:
     """The global clock of a launch, when it has one."""
@@ -90,7 +95,7 @@ def _clocks(draw: st.DrawFn) -> list[ProbeRecord]:
     return [
         draw(st.builds(ClockSync, text, small, finite)),
         *draw(st.lists(models, max_size=3)),
-        draw(st.builds(ClockError, st.just("start"), counts, st.lists(counts, max_size=3))),
+        draw(_clock_errors("start")),
     ]
 
 
@@ -107,8 +112,7 @@ def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
     written += [draw(st.builds(Refused, st.just(case), text)) for case in refused]
     written += draw(st.lists(ping_pongs, max_size=3))
     if draw(st.booleans()):
-        errors = st.lists(counts, max_size=3)
-        written.append(draw(st.builds(ClockError, st.just("end"), counts, errors)))
+        written.append(draw(_clock_errors("end")))
     written.append(draw(st.builds(Load, st.lists(host_loads, min_size=1, max_size=2))))
     return written
 
@@ -151,12 +155,9 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         written.append(Order(block, list(order)))
         times = st.lists(counts, max_size=5)
         events = st.dictionaries(text, counts, max_size=2)
+        invalid = (small, small, events, counts, st.booleans())
         written += [
-            draw(
-                st.builds(
-                    Samples, st.just(case), st.just(block), times, times, small, small, events
-                )
-            )
+            draw(st.builds(Samples, st.just(case), st.just(block), times, times, *invalid))
             for case in order
         ]
     written += draw(_aftermath(cases))

@@ -19,6 +19,7 @@ from plumbline_db.records import (
     CaseRecord,
     Check,
     ConfigRecord,
+    Footer,
     HostLoad,
     Load,
     ProbeRecord,
@@ -248,6 +249,24 @@ def test_surroundings_are_of_finished_launches(started: Database) -> None:
     assert [(one.suite, one.load) for one in found] == [("before", load), ("before", None)]
     assert found[0].header == runs.header(started, found[0].run)
     assert len(runs.surroundings(started, CAMPAIGN)) == 3
+    assert found[0].wall_seconds == pytest.approx(records_wall(started, found[0].run))
+
+
+def records_wall(db: Database, run: str) -> float:
+    (footer,) = [one for one in measurements.records(db, run) if isinstance(one, Footer)]
+    return footer.wall_ns / 1e9
+
+
+def test_first_header_is_of_a_finished_launch(started: Database) -> None:
+    assert runs.first_header(started, CAMPAIGN) is None
+    failed = msgspec.structs.replace(build.run("before", 0), outcome="failed")
+    runs.put(started, failed, build.records(failed, [Timed()])[:-1])
+    for suite, sequence in (("search-1", 0), ("before", 1), ("before", 2)):
+        put(started, build.run(suite, sequence), [Timed()])
+    first, second = build.run("search-1", 0).id, build.run("before", 1).id
+    assert runs.first_header(started, CAMPAIGN) == (first, runs.header(started, first))
+    assert runs.first_header(started, CAMPAIGN, "before") == (second, runs.header(started, second))
+    assert runs.first_header(started, CAMPAIGN, "after") is None
 
 
 def test_configurations_are_stored_once(started: Database) -> None:

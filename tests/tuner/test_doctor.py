@@ -12,6 +12,7 @@ from plumbline import campaign, doctor, libraries
 from plumbline.doctor import Finding, examine
 from plumbline.workbench import Workbench
 from plumbline_db.connection import Database
+from plumbline_db.records import Factor
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter
 
@@ -42,14 +43,51 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> Workbench:
 def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     of = found(tmp_path / "state" / "plumbline.db")
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
-    assert [one for one in bad if "governor" not in one.text] == []
-    subjects = ["library", "probe", "search space", "launch", "machine", "database", "tools"]
-    assert list(of) == subjects
+    assert bad == []
+    subjects = ["library", "probe", "search space", "launch", "factors"]
+    assert list(of) == [*subjects, "machine", "database", "tools"]
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
     assert "will be made" in of["database"][0].text
     assert not (tmp_path / "state").exists()
+
+
+def test_poor_factors_are_warned_of_and_missing_ones_said(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "the kernel sets no frequencies here"
+    poor = [
+        Factor("governor", ["powersave"]),
+        Factor("turbo", [], f"/sys/a: No such file or directory; {reason}"),
+        Factor("frequency_limits", [], f"/sys/b: No such file or directory; {reason}"),
+    ]
+    starter = SimulatedStarter(Costs())
+    plain = starter.start
+
+    def start(*arguments: object) -> object:
+        run, (header, *rest) = plain(*arguments)  # type: ignore[arg-type]
+        return run, [msgspec.structs.replace(header, factors=poor), *rest]  # type: ignore[type-var]
+
+    monkeypatch.setattr(starter, "start", start)
+    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    warned, noted, fine = found(tmp_path / "x.db")["factors"]
+    assert warned.state == "warns" and "cpupower frequency-set" in warned.text
+    assert noted.state == "notes"
+    assert noted.text == f"not known: turbo, frequency_limits: {reason}"
+    assert fine.text == "1 of 3 are recorded here"
+
+
+def test_a_debug_build_is_warned_of(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = {"compiler": "GNU 12.2.0", "debug": "yes"}
+    library = msgspec.structs.replace(healthy.installation.library, build=build)
+    debug = msgspec.structs.replace(healthy.installation, library=library)
+    monkeypatch.setattr(libraries, "find", lambda _: (healthy.family, debug))
+    _, said, warned = found(tmp_path / "x.db")["library"]
+    assert said.text == "built with GNU 12.2.0, debugging yes"
+    assert warned.state == "warns" and "debugging" in warned.text
 
 
 def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

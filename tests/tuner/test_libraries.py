@@ -68,6 +68,19 @@ def test_an_installation_is_described(tmp_path: Path) -> None:
     assert libraries.find(tmp_path)[1].mpicc == tmp_path / "bin" / "mpicc"
 
 
+def test_what_the_library_says_of_its_build_is_kept(tmp_path: Path) -> None:
+    info = INFO + "compiler:c:familyname:GNU\ncompiler:c:version:12.2.0\noption:debug:no\n"
+    info += 'build:timestamp:"Thu Mar 23 11:16:24 UTC 2023"\n'
+    build = libraries.find(installed(tmp_path, info))[1].library.build
+    assert build == {
+        "package": "Open MPI root@host Distribution",
+        "configure": "--prefix=/opt/openmpi",
+        "compiler": "GNU 12.2.0",
+        "debug": "no",
+        "built": "Thu Mar 23 11:16:24 UTC 2023",
+    }
+
+
 def test_the_fingerprint_tells_builds_apart_not_builders(tmp_path: Path) -> None:
     def fingerprint(name: str, old: str, new: str) -> str:
         assert old in INFO

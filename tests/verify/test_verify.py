@@ -113,8 +113,7 @@ def test_slower_but_lost_in_the_correction_is_undecided(
 def test_the_first_look_has_its_share_of_the_error(
     medians: MakeMedians, guidelines: Guidelines
 ) -> None:
-    """Eight launches of eight, of sixteen (a quarter for violations, half for the interval), of 80
-    (a hundredth, a tenth)."""
+    """Eight launches of eight, of sixteen (a quarter of the error), of 80 (a hundredth)."""
     data = pair(medians, noisy(1.5, n=8), quiet(8))
     one, two, ten = (
         gl12(run(data, guidelines, design=design.over(8, most))) for most in (8, 16, 80)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from plumbline import campaign, libraries, process
+from plumbline import campaign, conditions, libraries, process
 from plumbline import settings as settings_file
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
@@ -18,6 +18,7 @@ from plumbline.search.space import differences
 from plumbline.workbench import Workbench, set_by_site, workbench
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Header, ProbeRecord
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -56,6 +57,13 @@ def _library(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     library = found.library
     text = f"{library.version_string} ({library.fingerprint}), {found.mpirun}"
     yield Finding("library", "fine", text)
+    build = library.build
+    if build:
+        text = f"built with {build.get('compiler', 'an unknown compiler')}"
+        text += f", {build['built']}" if "built" in build else ""
+        yield Finding("library", "fine", f"{text}, debugging {build.get('debug', 'unknown')}")
+    for weakness in conditions.of_build(build):
+        yield Finding("library", "warns", weakness.text)
 
 
 def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -82,9 +90,29 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     bench = workbench(mpi_prefix)
     settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
-    yield _one_launch(bench, settings, {}, (), "starts")
+    finding, records = _one_launch(bench, settings, {}, (), "starts")
+    yield finding
     knob = (("coll_tuned_bcast_algorithm", "binomial"),)
-    yield _one_launch(bench, settings, bench.space.hot.environment, knob, "switches knobs")
+    yield _one_launch(bench, settings, bench.space.hot.environment, knob, "switches knobs")[0]
+    yield from _factors(records)
+
+
+def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
+    """What the probe sees of the machine under mpirun, as far as results depend on it."""
+    header = next((one for one in records if isinstance(one, Header)), None)
+    if header is None:
+        return
+    for weakness in conditions.of_header(header):
+        if weakness.name != "oversubscribed":  # of the default number of ranks: see `_machine`
+            yield Finding("factors", "warns", weakness.text)
+    missing: dict[str, list[str]] = {}
+    for factor in header.factors:
+        if factor.missing:
+            missing.setdefault(factor.missing.rpartition("; ")[2], []).append(factor.name)
+    for reason, names in missing.items():
+        yield Finding("factors", "notes", f"not known: {', '.join(names)}: {reason}")
+    known = sum(bool(factor.values) for factor in header.factors)
+    yield Finding("factors", "fine", f"{known} of {len(header.factors)} are recorded here")
 
 
 def _one_launch(
@@ -93,18 +121,19 @@ def _one_launch(
     environment: dict[str, str],
     knobs: tuple[tuple[str, str], ...],
     what: str,
-) -> Finding:
+) -> tuple[Finding, Sequence[ProbeRecord]]:
     case = PlanCase("MPI_Bcast", 64, knobs=knobs)
     plan = Plan("doctor", 1, (case,), blocks=1, reps=5)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if run.outcome == "failed":
-        return Finding("launch", "fails", f"{run.reason}: {run.stderr.strip()[-500:]}")
+        text = f"{run.reason}: {run.stderr.strip()[-500:]}"
+        return Finding("launch", "fails", text), records
     bad = [one for one in records if getattr(one, "outcome", "ok") != "ok"]
     if bad:
-        return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}")
+        return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}"), records
     text = f"the probe {what} on {settings.nprocs} ranks in {run.seconds:.1f} s"
-    return Finding("launch", "fine", text)
+    return Finding("launch", "fine", text), records
 
 
 def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -118,12 +147,6 @@ def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     load = os.getloadavg()[0]
     if load > 0.5 * units:
         text = f"load {load:.1f}: other work disturbs measurements; wait, or expect undecided cells"
-        yield Finding("machine", "warns", text)
-    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-    if not governor.exists():
-        yield Finding("machine", "notes", "frequency governor: not visible here")
-    elif governor.read_text().strip() != "performance":
-        text = f"frequency governor {governor.read_text().strip()}: set `performance`"
         yield Finding("machine", "warns", text)
 
 

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline import process
+from plumbline import factors, process
 from plumbline.launch import Job, Launcher
 from plumbline.libraries import Family, Installation
 from plumbline.plan import Plan, PlanCase
@@ -30,6 +30,7 @@ from plumbline_db.records import (
     Check,
     Event,
     Footer,
+    Header,
     Order,
     ProbeRecord,
     Run,
@@ -193,7 +194,8 @@ class Laboratory:
         """The launch (suite, sequence): from the database when it is there, else from the machine.
 
         `environment` is what this launch has beyond the clean environment (hot switches, exported
-        files in force). Raises PlumblineError when the stored launch had another plan."""
+        files in force). Raises PlumblineError when the stored launch had another plan, or when this
+        one ran under other conditions than those it would be joined with."""
         text = plan.text()
         stored = runs.get(self.db, self.campaign, suite, sequence)
         if stored is not None:
@@ -205,6 +207,7 @@ class Laboratory:
             self.spent_seconds += stored.seconds
             return Outcome(run=stored, culprit=culprit(stored), stored=True)
         run, records = self.starter.start(self.campaign, suite, sequence, text, dict(environment))
+        self._require_same_conditions(run, records)
         runs.put(self.db, run, records)
         if run.outcome == "failed":
             events.put(
@@ -215,6 +218,19 @@ class Laboratory:
         self.spent_seconds += run.seconds
         self.progress.launched(suite, run)
         return Outcome(run=run, culprit=culprit(run), stored=False)
+
+    def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
+        """Raises PlumblineError, before the launch is stored, when what run times depend on is not
+        as it was in the first launch of the campaign and of the suite."""
+        header = next((one for one in records if isinstance(one, Header)), None)
+        if run.outcome == "failed" or header is None:
+            return
+        for suite in (None, run.suite):
+            first = runs.first_header(self.db, self.campaign, suite)
+            if first is not None:
+                factors.require_joinable(
+                    [first, (f"{run.id}, now", header)], across_suites=suite is None
+                )
 
 
 class Series:

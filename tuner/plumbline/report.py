@@ -8,10 +8,21 @@ from typing import Any
 
 import msgspec
 
+from plumbline.conditions import Conditions, summary
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.verify.summary import as_json
-from plumbline_db import campaigns, cost, events, exports, machines, searches, verdicts, winners
+from plumbline_db import (
+    campaigns,
+    cost,
+    events,
+    exports,
+    machines,
+    runs,
+    searches,
+    verdicts,
+    winners,
+)
 from plumbline_db.connection import Database
 from plumbline_db.records import (
     UNBOUNDED_BYTES,
@@ -39,6 +50,7 @@ class Report(msgspec.Struct, frozen=True):
     exports: list[Export]
     events: list[Event]
     cost: cost.Cost
+    conditions: Conditions
 
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
@@ -59,11 +71,12 @@ class Report(msgspec.Struct, frozen=True):
 
 def read(db: Database, campaign_id: str | None) -> Report:
     campaign = campaigns.get(db, campaign_id)
+    library = machines.library(db, campaign.library_fingerprint)
     finished = "after" in verdicts.stages(db, campaign.id)
     return Report(
         campaign=campaign,
         machine=machines.machine(db, campaign.machine),
-        library=machines.library(db, campaign.library_fingerprint),
+        library=library,
         before=verdicts.get(db, campaign.id, "before"),
         after=verdicts.get(db, campaign.id, "after") if finished else None,
         winners=winners.get(db, campaign.id),
@@ -71,6 +84,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
+        conditions=summary(runs.surroundings(db, campaign.id), library.build),
     )
 
 
@@ -102,6 +116,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         ],
         "exports": [msgspec.to_builtins(one) for one in report.exports],
         "events": [msgspec.to_builtins(one) for one in report.events],
+        "conditions": msgspec.to_builtins(report.conditions),
         "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
     }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, measurable
@@ -87,9 +88,12 @@ class Table:
         )
 
     def look(self) -> list[Verdict]:
-        """The verdicts that all launches so far allow."""
+        """The verdicts that all launches so far allow. Raises PlumblineError when these launches
+        differ in a factor that must be equal."""
         suite = suite_of(self._suite, len(self._suites))
         self._suites.append(suite)
+        launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
+        factors.require_joinable(factors.named(launches))
         self._medians += runs.medians(self._lab.db, self._lab.campaign, [suite])
         self._obstacles += _obstacles(self._lab, [suite])
         refused = _refused(self._lab, self._suites, self._medians)

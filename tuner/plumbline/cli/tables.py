@@ -86,6 +86,8 @@ def facts(report: Report, *, paths: bool) -> Text:
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"
     ]
+    lines += [f"warning: {one.text}" for one in report.conditions.warnings]
+    lines += [f"varied: {text}" for text in report.conditions.varied]
     if report.winners and paths:
         lines.append("exported:")
         lines += [f"  {one.path}" for one in report.exports]

@@ -51,6 +51,7 @@ class OpenMpi:
             version_string=f"Open MPI v{version}",
             prefix=_field(text, "path:prefix"),
             fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+            build=_build(text),
         )
         return [
             Installation(library=library, mpirun=Path(mpirun), mpicc=Path(mpicc) if mpicc else None)
@@ -98,6 +99,41 @@ class OpenMpi:
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
+
+
+# What is said about the build -> keys of `ompi_info --parsable`, joined with a blank.
+_BUILD = {
+    "package": ("package",),
+    "released": ("ompi:version:release_date",),
+    "built": ("build:timestamp",),
+    "built_by": ("build:user",),
+    "built_on": ("build:host",),
+    "architecture": ("config:arch",),
+    "compiler": ("compiler:c:familyname", "compiler:c:version"),
+    "compiler_path": ("compiler:c:absolute",),
+    "configure": ("config:cli",),
+    "debug": ("option:debug",),
+    "memory_debug": ("option:mem-debug",),
+    "profiling_of_memory": ("option:mem-profile",),
+    "parameter_check": ("option:mpi-param-check",),
+    "threads": ("option:threads",),
+    "dlopen": ("option:dlopen",),
+}
+
+
+def _build(text: str) -> dict[str, str]:
+    """What the library says about its making; what it does not say is left out."""
+    lines = text.splitlines()
+    said = {
+        name: " ".join(
+            line[len(key) + 1 :].strip().strip('"')
+            for key in keys
+            for line in lines
+            if line.startswith(key + ":")
+        )
+        for name, keys in _BUILD.items()
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _ompi_info(info: Path, *options: str) -> str:

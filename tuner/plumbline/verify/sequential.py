@@ -107,8 +107,7 @@ class Family(Generic[Key]):
             return False
         confidence = self._design.confidence(self._look, self._alpha)
         found = paired_ratio(known, confidence)
-        share = self._design.violated[self._look]
-        p = min(1.0, found.p * standing.question.weight / share)
+        p = self._design.sequential(found.p * standing.question.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)
         return True

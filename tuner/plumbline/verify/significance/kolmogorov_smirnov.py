@@ -55,6 +55,8 @@ def _reached(
     """P(some excess ≥ distance) over all orders of m left and n right values. An order is a lattice
     path; `ends` are the lengths at which a run of equal values is over, and the excess counts.
     Cost: (m + n) vector operations over m + 1 states."""
+    if distance == 0:
+        return 1.0
     total, stops = m + n, frozenset(ends)
     i = np.arange(m + 1)
     alive = np.zeros(m + 1)  # probability of having seen i left values, the distance not reached

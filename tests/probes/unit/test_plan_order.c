@@ -1,0 +1,232 @@
+/* The order of keys means nothing: any order of the keys of a set line, of a case line, and of the
+ * lines themselves gives the same plan. Predecessors parse their options once a module, and one
+ * module's "unknown option" puts back what another has set. */
+#include "check.h"
+
+#include "clock/algorithms/algorithms.h"
+#include "measure/plain.h"
+#include "measure/random.h"
+#include "plan.h"
+#include "plan_parser.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SHUFFLES = 2000, MOST = 32 };
+
+/* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
+ * plain loop in place of global run times. */
+static const char *const set_tokens[] = {
+    "run=r",
+    "seed=77",
+    "blocks=3",
+    "warmup=2",
+    "rewarm=4",
+    "sync=roundtime",
+    "clock=monotonic",
+    "clock_sync=skampi",
+    "clock_fit_ms=33",
+    "clock_multiple=7",
+    "runtime=global",
+    "window_us=250",
+    "cache=overwrite",
+    "budget_ms=1234",
+    "nrep=rse:0.5,cov_mean:0.25/9",
+    "nrep_min=5",
+    "nrep_step=6",
+    "nrep_max=40",
+    "plain=series",
+};
+static const char *const case_tokens[] = {
+    "id=4",
+    "function=MPI_Reduce",
+    "variant=reduce_as_allreduce",
+    "config=c1",
+    "bytes=808",
+    "type=MPI_INT",
+    "op=MPI_MAX",
+    "root=3",
+    "reps=9",
+    "delay_ns=55",
+};
+enum {
+    SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
+    CASE_TOKENS = sizeof case_tokens / sizeof *case_tokens,
+};
+
+struct text {
+    char at[4096];
+    size_t used;
+};
+
+static void add(struct text *text, const char *what)
+{
+    text->used += (size_t)snprintf(text->at + text->used, sizeof text->at - text->used, "%s", what);
+}
+
+static void add_line(struct text *text, const char *word, const char *const *tokens, int count)
+{
+    add(text, word);
+    for (int i = 0; i < count; i++) {
+        add(text, " ");
+        add(text, tokens[i]);
+    }
+    add(text, "\n");
+}
+
+static void describe_rule(struct text *text, const struct pl_nrep_rule *rule)
+{
+    char line[256];
+    snprintf(line, sizeof line, "%d %d %d", rule->least, rule->step, rule->most);
+    add(text, line);
+    for (int i = 0; i < rule->count; i++) {
+        const struct pl_nrep_condition *one = &rule->conditions[i];
+        snprintf(line, sizeof line, " %s %g %d", one->criterion->name, one->threshold, one->window);
+        add(text, line);
+    }
+    add(text, "\n");
+}
+
+/* All that a plan holds, as text; or why it was refused. */
+static void describe(const char *source, struct text *text)
+{
+    struct pl_plan plan;
+    struct pl_plan_error error;
+    char line[512];
+    size_t size = strlen(source);
+    char *copy = malloc(size + 1);
+    text->used = 0;
+    memcpy(copy, source, size);
+    if (!pl_plan_parse(&plan, copy, size, 4, &error)) {
+        snprintf(line, sizeof line, "line %d %.100s: %.300s", error.line, error.token, error.why);
+        add(text, line);
+    } else {
+        snprintf(line, sizeof line,
+                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %" PRId64 " %d %" PRId64 " %s\n",
+                 plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
+                 plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
+                 (int)plan.runtime, plan.window_ns, (int)plan.cache, plan.budget_ms,
+                 plan.plain ? plan.plain->name : "-");
+        add(text, line);
+        describe_rule(text, &plan.nrep);
+        for (int i = 0; i < plan.case_count; i++) {
+            const struct pl_case *c = &plan.cases[i];
+            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 "\n", c->id,
+                     (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
+                     c->type, c->op, c->root, c->reps, c->delay_ns);
+            add(text, line);
+        }
+    }
+    pl_plan_free(&plan);
+}
+
+#define FIRST "plumbline-plan 1\n"
+#define PLAIN "config id=c1 knob=1\ncase id=0 function=MPI_Bcast bytes=8\n"
+
+static void plan_text(struct text *text, const char *word, const char *const *tokens, int count,
+                      bool above)
+{
+    text->used = 0;
+    add(text, FIRST);
+    if (above)
+        add_line(text, word, tokens, count);
+    add(text, PLAIN);
+    if (!above)
+        add_line(text, word, tokens, count);
+}
+
+/* Rotations, which put each key first and last, back to front too; then shuffles. */
+static bool same_in_any_order(const char *word, const char *const *tokens, int count, bool movable)
+{
+    static struct text source, wanted, got;
+    const char *order[MOST];
+    int numbers[MOST];
+    struct pl_random random = pl_random_stream(1, 2, 3);
+    plan_text(&source, word, tokens, count, false);
+    describe(source.at, &wanted);
+    if (strncmp(wanted.at, "line ", 5) == 0) {
+        printf("# refused: %s\n", wanted.at);
+        return false;
+    }
+    for (int i = 0; i < count; i++)
+        numbers[i] = i;
+    for (int round = 0; round < 2 * count + SHUFFLES; round++) {
+        if (round >= 2 * count)
+            pl_random_shuffle(&random, numbers, count);
+        for (int i = 0; i < count; i++) {
+            int turned = (i + round) % count;
+            order[i] = tokens[round >= 2 * count ? numbers[i]
+                              : round >= count   ? count - 1 - turned
+                                                 : turned];
+        }
+        plan_text(&source, word, order, count, movable && round % 2 == 0);
+        describe(source.at, &got);
+        if (strcmp(wanted.at, got.at) != 0) {
+            printf("# %s# wanted %s# got    %s", source.at, wanted.at, got.at);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Without `left_out`; each key that stays changes the plan, so its loss would be seen. */
+static int without(const char *const *tokens, int count, const char *left_out, const char **kept)
+{
+    int some = 0;
+    for (int i = 0; i < count; i++)
+        if (strncmp(tokens[i], left_out, strlen(left_out)) != 0)
+            kept[some++] = tokens[i];
+    return some;
+}
+
+static bool names_all(const struct pl_key *keys, int key_count, const char *const *tokens,
+                      int count)
+{
+    for (int k = 0; k < key_count; k++) {
+        int found = 0;
+        size_t length = strlen(keys[k].name);
+        for (int i = 0; i < count; i++)
+            found += strncmp(tokens[i], keys[k].name, length) == 0 && tokens[i][length] == '=';
+        if (found != 1) {
+            printf("# add a value for the key %s to this test\n", keys[k].name);
+            return false;
+        }
+    }
+    return key_count == count;
+}
+
+/* A plan with one key more is another plan. */
+static bool each_key_counts(const char *const *tokens, int count)
+{
+    static struct text source, none, one;
+    plan_text(&source, "set", tokens, 0, false);
+    describe(source.at, &none);
+    for (int i = 0; i < count; i++) {
+        plan_text(&source, "set", &tokens[i], 1, false);
+        describe(source.at, &one);
+        if (strcmp(none.at, one.at) == 0) {
+            printf("# %s changes nothing that this test sees\n", tokens[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(void)
+{
+    const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST];
+    int block_count = without(set_tokens, SET_TOKENS, "plain", blocks);
+    int fixed_count = without(blocks, block_count, "nrep", fixed);
+    int ruled_count = without(blocks, block_count, "blocks", ruled);
+    int loop_count = without(set_tokens, SET_TOKENS, "nrep", loops);
+    loop_count = without(loops, loop_count, "runtime", loops);
+    CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
+    CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
+    CHECK(each_key_counts(fixed, fixed_count));
+    CHECK(each_key_counts(loops, loop_count));
+    CHECK(same_in_any_order("set", fixed, fixed_count, true));
+    CHECK(same_in_any_order("set", ruled, ruled_count, true));
+    CHECK(same_in_any_order("set", loops, loop_count, true));
+    CHECK(same_in_any_order("case", case_tokens, CASE_TOKENS, false));
+    return check_done();
+}

@@ -1,0 +1,169 @@
+"""Factors: what is compared before launches are joined, and what that says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import factors
+from plumbline.measure import Laboratory
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Cache, Clock, Factor, Header, ProbeRecord, Run
+from tests.db import build
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = Factor("kernel", ["Linux 6.1"])
+
+
+def header(**changes: object) -> Header:
+    plain = build.header(build.run(), 5)
+    plain = msgspec.structs.replace(
+        plain,
+        factors=[KERNEL, Factor("governor", ["performance"]), Factor("turbo", [], "no cpufreq")],
+        environment={"OMPI_MCA_btl": "self,vader"},
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def changed(name: str, values: list[str], missing: str = "") -> Header:
+    others = [one for one in header().factors if one.name != name]
+    return header(factors=[*others, Factor(name, values, missing)])
+
+
+def test_every_factor_of_the_probe_and_of_the_header_has_its_rule() -> None:
+    table = (ROOT / "probes/system/factors.def").read_text()
+    of_probe = set(re.findall(r"^PL_FACTOR\((\w+)\)", table, re.MULTILINE))
+    of_header = set(factors.facts(header(factors=[], environment={})))
+    known = set(factors.rules())
+    assert known - {"environment LD_LIBRARY_PATH"} == of_probe | of_header | {"environment"}
+    for name, rule in factors.rules().items():
+        assert bool(rule.remedy) == (rule.join == "equal"), name
+
+
+def test_equal_launches_do_not_differ() -> None:
+    assert factors.require_joinable([("a", header()), ("b", header()), ("c", header())]) == []
+    assert factors.require_joinable([("a", header())]) == []
+    assert factors.require_joinable([]) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "factor", "value"),
+    [
+        (changed("kernel", ["Linux 6.2"]), "kernel", "Linux 6.2"),
+        (changed("governor", ["performance", "powersave"]), "governor", "performance | powersave"),
+        (changed("turbo", ["on"]), "turbo", "on"),
+        (header(binding=["0", "1", "0", "1"]), "binding", "0; 1; 0; 1"),
+        (header(cache=Cache("cycle", 4096)), "cache", "cycle, 4096 B"),
+        (header(clock=Clock("tsc", 1, 9)), "clock", "tsc"),
+        (header(sync="window"), "sync", "window"),
+        (header(runtime="global"), "runtime", "global"),
+        (header(oversubscribed=False), "oversubscribed", "no"),
+        (header(hosts=["node2"]), "hosts", "node2"),
+        (header(environment={}), "environment OMPI_MCA_btl", "not set"),
+        (header(environment={"OMPI_MCA_btl": "^tcp"}), "environment OMPI_MCA_btl", "^tcp"),
+    ],
+)
+def test_what_must_be_equal_is_refused(other: Header, factor: str, value: str) -> None:
+    launches = [("c/before-000", header()), ("c/before-001", header()), ("c/before-002", other)]
+    with pytest.raises(PlumblineError) as caught:
+        factors.require_joinable(launches)
+    text = str(caught.value)
+    first = factors.facts(header())[factor]
+    assert f"{factor}: {first} (c/before-000 and 1 more), {value} (c/before-002): " in text
+    assert factors.rule_of(factor).remedy in text and "--new" in text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        header(hosts=["node1"], seed=99, run="other", blocks=1),
+        header(clock=Clock("monotonic_raw", 40, 25)),
+        changed("turbo", [], "another reason"),
+        changed("frequency_now", ["2000 to 3000 MHz"]),
+        header(
+            environment={
+                "OMPI_MCA_btl": "self,vader",
+                "OMPI_MCA_orte_hnp_uri": "1.0;tcp://192.0.2.1:1",
+                "OMPI_MCA_ess_base_jobid": "7",
+                "PLUMBLINE_REPORT": "/tmp/report",
+            }
+        ),
+    ],
+)
+def test_what_moves_all_the_time_is_not_a_difference(other: Header) -> None:
+    assert factors.require_joinable([("a", header()), ("b", other)]) == []
+
+
+def test_what_may_vary_is_noted() -> None:
+    two = header(hosts=["n1", "n2"])
+    turned = msgspec.structs.replace(
+        two, hosts=["n2", "n1"], factors=[*two.factors, Factor("boot", ["2"])]
+    )
+    first = msgspec.structs.replace(two, factors=[*two.factors, Factor("boot", ["1"])])
+    noted = factors.require_joinable([("a", first), ("b", turned), ("c", turned)])
+    assert [one.text() for one in noted] == [
+        "host_order: n1, n2 (a), n2, n1 (b and 1 more)",
+        "boot: 1 (a), 2 (b and 1 more)",
+    ]
+
+
+def test_launches_of_an_earlier_probe_recorded_less() -> None:
+    assert factors.require_joinable([("old", header(factors=[])), ("new", header())]) == []
+
+
+def test_a_factor_without_a_rule_must_be_equal() -> None:
+    assert factors.rule_of("gravity").join == "equal"
+    assert factors.rule_of("environment UCX_TLS").remedy == factors.rules()["environment"].remedy
+
+
+def test_suites_may_be_asked_for_different_things() -> None:
+    other = header(sync="none", environment={"PLUMBLINE_PROFILE": "x"}, binding=["0"] * 4)
+    assert factors.require_joinable([("a", header()), ("b", other)], across_suites=True) == []
+    with pytest.raises(PlumblineError, match="kernel"):
+        factors.require_joinable(
+            [("a", header()), ("b", changed("kernel", ["Linux 6.2"]))], across_suites=True
+        )
+
+
+class Machine:
+    """A starter of launches that are made up; `now` is what their header says."""
+
+    def __init__(self) -> None:
+        self.now = header()
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, list[ProbeRecord]]:
+        launch = msgspec.structs.replace(build.run(suite, sequence), plan=text, environment=extra)
+        _, *records = build.records(launch, [build.Timed()])
+        return launch, [msgspec.structs.replace(self.now, run=launch.id), *records]
+
+
+PLAN = Plan("before", 1, (PlanCase("MPI_Allreduce", 16384),))
+
+
+def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
+    """It stops the campaign; once the factor is put back, the campaign goes on."""
+    campaign = build.started(db)
+    machine = Machine()
+    lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
+    lab.launch("before", 0, PLAN, {})
+    machine.now = changed("governor", ["powersave"])
+    for suite in ("before", "confirm-1"):
+        with pytest.raises(PlumblineError, match=r"governor: performance.*powersave.*cpupower"):
+            lab.launch(suite, 1, PLAN, {})
+    assert len(runs.listing(db, campaign.id)) == 1
+    machine.now = header()
+    lab.launch("before", 1, PLAN, {})
+    # Another suite has another environment, and keeps it.
+    machine.now = header(environment={"PLUMBLINE_PROFILE": "a"})
+    lab.launch("confirm-1", 0, PLAN, {})
+    with pytest.raises(PlumblineError, match="environment PLUMBLINE_PROFILE"):
+        lab.launch("before", 2, PLAN, {})
+    assert len(runs.listing(db, campaign.id)) == 3

@@ -1,0 +1,116 @@
+"""What the looks save, and what they cost in power: designs compared on simulated tables.
+
+    python -m tests.verify.designs [TABLES]
+
+A table has 645 cells: 5 % are 10 to 100 % slower than they should be, 8 % are within 0 and 8 %,
+17 % equal within 2 %, the rest faster. Paired log ratios spread, cell by cell, by 0.4 to 5 % on a
+quiet machine, by 2 to 30 % on one that others use, with heavy tails (Student's t, 3 degrees of
+freedom). A launch takes 0.4 s and 2.5 ms a cell. One look at 30 launches is the most there is to
+know from them."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline.verify import design
+from plumbline.verify.design import Design
+from plumbline.verify.sequential import Family, Question
+
+CELLS = 645
+LIMIT = 1.05
+START_SECONDS, CELL_SECONDS = 0.4, 1.6 / CELLS
+SPREADS = {"quiet": (0.004, 0.05), "busy": (0.02, 0.3)}
+DESIGNS = {
+    "15, then 15 more (p times 2)": Design((15, 30), (0.5, 0.5)),
+    "9, 12, 16, 22, 30": design.over(9, 30),
+    "15, 21, 30": design.over(15, 30),
+    "one look at 15": design.over(15, 15),
+    "one look at 30": design.over(30, 30),
+}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Means over tables: `seconds` of launches; `measured`, cells times launches; of 645 cells
+    `undecided` in the end; `found`, the share of those 10 % or more too slow that are called
+    violated; `false`, equal or faster cells called violated; `missed`, cells above the limit that
+    are called holding."""
+
+    seconds: float
+    measured: float
+    undecided: float
+    found: float
+    false: float
+    missed: float
+
+
+def outcome(chosen: Design, machine: str, tables: int) -> Outcome:
+    spreads = SPREADS[machine]
+    each = [_table(chosen, spreads, np.random.default_rng(seed)) for seed in range(tables)]
+    return Outcome(*np.mean(each, axis=0).tolist())
+
+
+def _table(
+    chosen: Design, spreads: tuple[float, float], rng: np.random.Generator
+) -> tuple[float, ...]:
+    truth, logs = _cells(spreads, rng)
+    family = Family([[Question(n, LIMIT)] for n in range(CELLS)], chosen, alpha=0.05)
+    seconds, measured = 0.0, 0
+    for look, launches in enumerate(chosen.launches):
+        cells = CELLS if look == 0 else len(family.open())
+        if cells == 0:
+            break
+        seconds += chosen.new_launches(look) * (START_SECONDS + CELL_SECONDS * cells)
+        measured += chosen.new_launches(look) * cells
+        family.look(partial(_first, logs, launches))
+    words = np.array([cell[0].word for cell in family.cells])
+    slow = truth >= np.log(1.1)
+    return (
+        seconds,
+        measured,
+        float((words == "undecided").sum()),
+        float((words[slow] == "violated").mean()),
+        float((words[truth <= 0] == "violated").sum()),
+        float((words[truth > np.log(LIMIT)] == "holds").sum()),
+    )
+
+
+def _first(logs: NDArray[np.float64], launches: int, cell: int) -> list[float]:
+    return list(logs[cell, :launches])
+
+
+def _cells(
+    spreads: tuple[float, float], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """True log ratios and 30 measured ones, a row a cell."""
+    share = rng.random(CELLS)
+    truth = np.select(
+        [share < 0.05, share < 0.13, share < 0.30],
+        [
+            np.log(rng.uniform(1.1, 2.0, CELLS)),
+            rng.uniform(0, 0.08, CELLS),
+            rng.normal(0, 0.02, CELLS),
+        ],
+        rng.uniform(-1.5, -0.05, CELLS),
+    )
+    spread = np.exp(rng.uniform(*np.log(spreads), CELLS))
+    noise = rng.standard_t(3, (CELLS, 30)) * 0.75
+    return truth, truth[:, None] + spread[:, None] * noise
+
+
+def main() -> None:
+    tables = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    names = Outcome.__struct_fields__
+    for machine in SPREADS:
+        print(f"{machine:30}" + "".join(f"{name:>11}" for name in names))
+        for name, chosen in DESIGNS.items():
+            found = outcome(chosen, machine, tables)
+            print(f"{name:30}" + "".join(f"{getattr(found, one):11.3f}" for one in names))
+
+
+if __name__ == "__main__":
+    main()

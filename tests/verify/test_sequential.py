@@ -1,0 +1,168 @@
+"""A family of tests over its looks: who gets more launches, what is decided stays decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from plumbline.verify import design
+from plumbline.verify.sequential import Family, Question, shown
+from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
+
+DESIGN = design.over(9, 30)
+LIMIT = 1.05
+
+
+def family(cells: Sequence[Sequence[str]], **changes: float) -> Family[str]:
+    asked = [[Question(key, LIMIT) for key in cell] for cell in cells]
+    return Family(asked, DESIGN, alpha=changes.get("alpha", 0.05))
+
+
+def noise(ratio: float, spread: float, seed: int, n: int = 30) -> list[float]:
+    return list(np.random.default_rng(seed).normal(math.log(ratio), spread, n))
+
+
+def of(logs: Mapping[str, Sequence[float]], look: int) -> Callable[[str], Sequence[float]]:
+    return lambda key: logs[key][: DESIGN.launches[look]]
+
+
+def test_what_is_clear_stops_and_the_rest_goes_on() -> None:
+    logs = {
+        "equal": noise(1.0, 0.01, 1),
+        "slow": noise(1.5, 0.02, 2),
+        "unclear": noise(1.05, 0.05, 3),
+    }
+    found = family([["equal"], ["slow"], ["unclear"]], alpha=0.1)
+    found.look(of(logs, 0))
+    equal, slow, unclear = (cell[0] for cell in found.cells)
+    assert equal.word == "holds"
+    assert slow.word == "violated"
+    assert unclear.word == "undecided" and unclear.reason
+    assert [one.question.key for one in found.open()] == ["unclear"]
+    before = equal.comparison, slow.comparison
+    for look in range(1, DESIGN.looks):
+        found.look(of(logs, look))
+    assert (equal.comparison, slow.comparison) == before
+    assert (equal.look, slow.look, unclear.look) == (0, 0, DESIGN.looks - 1)
+    assert unclear.comparison is not None and unclear.comparison.n == 30
+    assert found.open() == []
+    with pytest.raises(ValueError, match="the design has 5 looks"):
+        found.look(of(logs, 4))
+
+
+def test_p_pays_for_its_look_and_never_grows() -> None:
+    logs = {"a": noise(1.08, 0.08, 1)}
+    found = family([["a"]], alpha=1e-9)
+    best = 1.0
+    for look in range(DESIGN.looks):
+        found.look(of(logs, look))
+        once = paired_ratio(logs["a"][: DESIGN.launches[look]]).p
+        best = min(best, once / DESIGN.shares[look])
+        assert found.cells[0][0].p == pytest.approx(best)
+
+
+def test_intervals_pay_for_their_look() -> None:
+    logs = {"a": noise(1.08, 0.3, 1)}
+    found = family([["a"]])
+    for look in range(DESIGN.looks):
+        found.look(of(logs, look))
+        confidence = 1 - 0.05 * DESIGN.shares[look]
+        expected = paired_ratio(logs["a"][: DESIGN.launches[look]], confidence)
+        assert found.cells[0][0].comparison == expected
+
+
+def test_the_correction_is_over_the_cells_that_stopped_too() -> None:
+    logs = {f"slow {n}": noise(2.0, 0.01, n) for n in range(20)}
+    logs |= {f"equal {n}": noise(1.0, 0.01, 100 + n) for n in range(80)}
+    logs["late"] = noise(1.12, 0.1, 5)
+    found = family([[key] for key in logs])
+    for look in range(DESIGN.looks):
+        found.look(of(logs, look))
+    p = [cell[0].p or 0.0 for cell in found.cells]
+    assert [cell[0].p_adjusted for cell in found.cells] == pytest.approx(benjamini_hochberg(p))
+
+
+def test_more_violations_elsewhere_turn_an_undecided_cell() -> None:
+    """Alone in a hundred it is not significant at this look; beside fifty others it is."""
+    assert family_of(others=1)[-1][0].word == "undecided"
+    assert family_of(others=50)[-1][0].word == "violated"
+
+
+def family_of(others: int) -> list[list]:  # type: ignore[type-arg]
+    logs = {f"slow {n}": noise(2.0, 0.01, n) for n in range(others)}
+    logs |= {f"equal {n}": noise(1.0, 0.01, 100 + n) for n in range(99 - others)}
+    logs["one"] = [0.2] * 10 + [-0.01] + [0.2]
+    found = family([[key] for key in logs])
+    for look in (0, 1):
+        found.look(of(logs, look))
+    return found.cells
+
+
+def test_a_cell_holds_when_all_its_tests_do_and_each_stops_alone() -> None:
+    logs = {"clear": noise(0.5, 0.02, 1), "late": noise(1.01, 0.05, 2)}
+    found = family([["clear", "late"]])
+    found.look(of(logs, 0))
+    clear, late = found.cells[0]
+    assert (clear.word, late.word) == ("holds", "undecided")
+    assert [one.question.key for one in found.open()] == ["late"]
+    assert shown(found.cells[0]) is late
+    for look in range(1, DESIGN.looks):
+        found.look(of(logs, look))
+    assert late.word == "holds" and clear.look == 0 < late.look
+
+
+def test_a_violated_cell_stops_with_all_its_tests() -> None:
+    logs = {"slow": noise(3.0, 0.02, 1), "unclear": noise(1.05, 0.2, 2)}
+    found = family([["unclear", "slow"]])
+    found.look(of(logs, 0))
+    assert shown(found.cells[0]).question.key == "slow"
+    assert found.open() == []
+
+
+def test_what_has_no_times_is_not_waited_for() -> None:
+    found = family([["a"], ["b"]])
+    found.look(lambda key: "right side: wrong" if key == "a" else [0.2] * 9)
+    missing, other = (cell[0] for cell in found.cells)
+    assert (missing.word, missing.reason, missing.p) == ("undecided", "right side: wrong", None)
+    assert missing not in found.open()
+    assert other.p_adjusted == other.p
+
+
+def test_what_was_not_measured_since_stays_as_it_is() -> None:
+    logs = {"a": noise(1.05, 0.1, 1), "b": noise(1.05, 0.1, 2)}
+    found = family([["a"], ["b"]])
+    found.look(of(logs, 0))
+    before = found.cells[1][0].comparison
+    found.look(lambda key: logs[key][:12] if key == "a" else None)
+    assert found.cells[0][0].look == 1
+    assert (found.cells[1][0].look, found.cells[1][0].comparison) == (0, before)
+
+
+def test_verdicts_once_given_never_change() -> None:
+    """Tables of all sorts of cells, look by look: nothing decided is ever undone, no adjusted p of
+    a cell ever grows."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        centre = rng.choice([0.7, 1.0, 1.04, 1.06, 1.15, 1.6], 150)
+        spread = rng.choice([0.005, 0.03, 0.1], 150)
+        logs = {
+            str(n): list(math.log(centre[n]) + rng.standard_t(3, 30) * spread[n])
+            for n in range(150)
+        }
+        found = family([[key] for key in logs])
+        known: dict[str, str] = {}
+        adjusted: dict[str, float] = {}
+        for look in range(DESIGN.looks):
+            found.look(of(logs, look))
+            for (one,) in found.cells:
+                key = one.question.key
+                assert known.get(key) in (None, one.word)
+                assert one.p_adjusted is not None
+                assert one.p_adjusted <= adjusted.get(key, 1.0) + 1e-12
+                adjusted[key] = one.p_adjusted
+                if one.word != "undecided":
+                    known[key] = one.word
+        assert {"holds", "violated"} <= set(known.values())

@@ -1,0 +1,236 @@
+"""Conditions that weaken a measurement: a closed list of warnings, each with its remedy. Pure:
+headers and loads in, sentences out. What must not be joined at all is in factors.py."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from plumbline import factors
+from plumbline_db.records import Footer, Header, Load, ProbeRecord
+from plumbline_db.runs import Surroundings
+
+# Processors that others, or the hypervisor, may keep busy while a launch runs. A host's processor
+# time comes in ticks of 10 ms: a launch must show more than some ticks.
+FOREIGN_PROCESSORS = 0.25
+STOLEN_PROCESSORS = 0.05
+LEAST_SECONDS = 0.05
+
+
+class Weakness(msgspec.Struct, frozen=True):
+    """What is said, under a name that stays."""
+
+    name: str
+    text: str
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """Of all launches of a result: the factors of the first one, and why some are missing; what
+    varied and may; what weakens the result."""
+
+    factors: dict[str, str]
+    missing: dict[str, str]
+    varied: list[str]
+    warnings: list[Weakness]
+
+
+def summary(launches: Sequence[Surroundings], build: Mapping[str, str]) -> Conditions:
+    """`launches` may be of several suites; `build` is what the library says of its build."""
+    if not launches:
+        return Conditions({}, {}, [], of_build(build))
+    first = launches[0].header
+    missing = {factor.name: factor.missing for factor in first.factors if factor.missing}
+    known = {name: value for name, value in factors.facts(first).items() if name not in missing}
+    differ = factors.differences(factors.named(launches), across_suites=True)
+    return Conditions(
+        known, missing, [one.text() for one in differ], of_launches(launches) + of_build(build)
+    )
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """Processors that were busy with something else during a launch, on the host that had most of
+    it; None: its kernel does not say."""
+
+    busy: float | None
+    stolen: float | None
+    high: bool
+
+
+def foreign(load: Load, wall_seconds: float) -> Foreign:
+    """`wall_seconds`: from header to footer, what `load` covers."""
+    busy = [
+        max(0.0, host.busy_seconds - host.own_seconds)
+        for host in load.hosts
+        if host.busy_seconds is not None and host.own_seconds is not None
+    ]
+    stolen = [host.stolen_seconds for host in load.hosts if host.stolen_seconds is not None]
+    most_busy, most_stolen = max(busy, default=0.0), max(stolen, default=0.0)
+    high = most_busy > max(LEAST_SECONDS, FOREIGN_PROCESSORS * wall_seconds)
+    high |= most_stolen > max(LEAST_SECONDS, STOLEN_PROCESSORS * wall_seconds)
+    per = 1 / wall_seconds if wall_seconds > 0 else 0.0
+    return Foreign(most_busy * per if busy else None, most_stolen * per if stolen else None, high)
+
+
+def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
+    """What to know about the conditions of launches that became one result."""
+    found = [] if not launches else of_header(launches[0].header)
+    return found + _load_warnings(
+        [foreign(one.load, one.wall_seconds) for one in launches if one.load is not None],
+        len(launches),
+    )
+
+
+def of_records(launches: Sequence[Sequence[ProbeRecord]]) -> list[Weakness]:
+    """The same, of launches that are not in the database."""
+    headers = [one for records in launches for one in records if isinstance(one, Header)]
+    loads = []
+    for records in launches:
+        load = next((one for one in records if isinstance(one, Load)), None)
+        footer = next((one for one in records if isinstance(one, Footer)), None)
+        if load is not None and footer is not None:
+            loads.append(foreign(load, footer.wall_ns / 1e9))
+    return (of_header(headers[0]) if headers else []) + _load_warnings(loads, len(launches))
+
+
+def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
+    """How many launches ran beside what load."""
+    high = [one for one in loads if one.high]
+    if not high:
+        return []
+    words = []
+    busy = [one.busy for one in high if one.busy is not None]
+    stolen = [one.stolen for one in high if one.stolen]
+    if busy:
+        words.append(
+            f"{statistics.median(busy):.1f} processors busy with something else "
+            f"(median of these; at most {max(busy):.1f})"
+        )
+    if stolen:
+        words.append(f"{max(stolen):.2f} processors stolen by the hypervisor at most")
+    text = (
+        f"{len(high)} of {launches} launches ran beside other work: {', '.join(words)}; wait until "
+        "the machine is quiet, or expect wide intervals and undecided cells"
+    )
+    return [Weakness("load", text)]
+
+
+def of_header(header: Header) -> list[Weakness]:
+    """What weakens every launch under these conditions."""
+    known = {factor.name: factor.values for factor in header.factors}
+    return [
+        Weakness(name, text) for name, check in _CHECKS.items() if (text := check(header, known))
+    ]
+
+
+Known = Mapping[str, list[str]]
+
+
+def _oversubscribed(header: Header, known: Known) -> str:
+    del known
+    if not header.oversubscribed:
+        return ""
+    return (
+        f"{header.ppn} ranks on {header.processing_units} processing units: oversubscribed; "
+        "results hold for that, not for a rank a core"
+    )
+
+
+def _unbound(header: Header, known: Known) -> str:
+    """Where ranks have cores of their own, each should stay on its own."""
+    del known
+    if header.oversubscribed or header.processing_units < 2 or header.nprocs < 2:
+        return ""
+    loose = sum(_width(binding) >= header.processing_units for binding in header.binding)
+    if not loose:
+        return ""
+    return (
+        f"{loose} of {header.nprocs} ranks are not bound: the system moves them between cores; "
+        "bind them (mpirun --bind-to core, srun --cpu-bind=cores)"
+    )
+
+
+def _width(binding: str) -> int:
+    """How many processing units "0-3,8" names."""
+    width = 0
+    for part in binding.split(","):
+        first, dash, last = part.partition("-")
+        if first.isdigit():
+            width += int(last) - int(first) + 1 if dash and last.isdigit() else 1
+    return width
+
+
+def _governor(header: Header, known: Known) -> str:
+    del header
+    poor = [value for value in known.get("governor", []) if value != "performance"]
+    if not poor:
+        return ""
+    return (
+        f"frequency governor {', '.join(poor)}: the frequency follows the load; "
+        "cpupower frequency-set --governor performance"
+    )
+
+
+def _turbo(header: Header, known: Known) -> str:
+    del header
+    if "on" not in known.get("turbo", []):
+        return ""
+    return (
+        "turbo is on: the frequency depends on temperature and on the other cores; switch it off "
+        "in /sys/devices/system/cpu/intel_pstate/no_turbo or /sys/devices/system/cpu/cpufreq/boost"
+    )
+
+
+def _numa_balancing(header: Header, known: Known) -> str:
+    del header
+    if all(value == "0" for value in known.get("numa_balancing", [])):
+        return ""
+    return (
+        "the kernel moves pages between NUMA nodes while ranks run; sysctl kernel.numa_balancing=0"
+    )
+
+
+def _quota(header: Header, known: Known) -> str:
+    del header
+    limits = [value for value in known.get("cgroup_cpu", []) if value != "no limit"]
+    if not limits:
+        return ""
+    return (
+        f"a cgroup limits processor time to {', '.join(limits)}: ranks are stopped when it is used "
+        "up; measure without the limit"
+    )
+
+
+def _clocksource(header: Header, known: Known) -> str:
+    slow = [
+        value
+        for value in known.get("clocksource", [])
+        if value not in ("tsc", "arch_sys_counter", "kvm-clock", "timebase", "tod")
+    ]
+    if not slow or header.clock.name in ("tsc", "papi"):
+        return ""
+    return (
+        f"clock source {', '.join(slow)}: each reading of the clock is a system call "
+        f"({header.clock.cost_ns} ns); boot with a stable TSC (see the kernel's log)"
+    )
+
+
+_CHECKS: dict[str, Callable[[Header, Known], str]] = {
+    "oversubscribed": _oversubscribed,
+    "binding": _unbound,
+    "governor": _governor,
+    "turbo": _turbo,
+    "numa_balancing": _numa_balancing,
+    "cgroup_cpu": _quota,
+    "clocksource": _clocksource,
+}
+
+
+def of_build(build: Mapping[str, str]) -> list[Weakness]:
+    """What a library's build says against its times."""
+    return [
+        Weakness(key, f"the library was built with {what}: its times are not those of users")
+        for key, what in (("debug", "debugging"), ("memory_debug", "memory debugging"))
+        if build.get(key) == "yes"
+    ]
