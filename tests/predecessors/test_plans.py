@@ -1,4 +1,4 @@
-"""Plans and the options of the probe: what the predecessors (ReproMPI, PGMPI) take, lose or ignore."""
+"""Plans and the options of the probe: what PGMPI and ReproMPI emit, lose or ignore."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
 
 
 def documented() -> Iterator[tuple[str, str]]:
-    """Every key=value of docs/plan-and-records.md whose value is one of a list of names; a|b too."""
+    """Every key=value of docs/plan-and-records.md whose value is a name, or names with | in it."""
     text = (ROOT / "docs" / "plan-and-records.md").read_text()
     keys = "sync|clock|clock_sync|runtime|cache|nrep|function|variant|type|op"
     for key, values in re.findall(rf"\b({keys})=([A-Za-z0-9_|:./,]*[A-Za-z0-9_])", text):
@@ -210,9 +210,7 @@ def test_every_misspelt_word_and_key_is_refused(probe: Probe) -> None:
         if place[0] == "knob":
             continue
         for wrong in misspelt(place[0]):
-            launch = checked(
-                probe, EVERY_KEY[: place.start()] + wrong + EVERY_KEY[place.end() :]
-            )
+            launch = checked(probe, EVERY_KEY[: place.start()] + wrong + EVERY_KEY[place.end() :])
             assert launch.code == 2, wrong
             assert f"token '{wrong}" in launch.stderr
             tried += 1
@@ -236,7 +234,12 @@ def test_every_misspelt_value_is_refused(probe: Probe, token: str) -> None:
     "words",
     [
         *(["--plna", "x", "--out", "y"], ["--pla", "x", "--out", "y"], ["-p", "x"]),
-        *(["--list", "--frobnicate"], ["--frobnicate", "--list"], ["--lis"], ["--list", "--plan=x"]),
+        *(
+            ["--list", "--frobnicate"],
+            ["--frobnicate", "--list"],
+            ["--lis"],
+            ["--list", "--plan=x"],
+        ),
         *(["--plan", "a", "--plan", "b", "--out", "c"], ["--version", "now"], ["--list=all"]),
     ],
 )
@@ -277,7 +280,7 @@ def parsed(program: Path, rule: str) -> tuple[int, str]:
 
 
 def test_a_profile_is_as_strict(profiles: Path) -> None:
-    """2c [run]: as above, for profiles: all orders of keys are one rule, no misspelling is taken."""
+    """2c [run]: as above, for profiles: all orders of keys are one rule, misspellings are none."""
     rules = {parsed(profiles, f"rule {' '.join(k)}") for k in itertools.permutations(PROFILE_KEYS)}
     assert len(rules) == 1 and rules.pop()[0] == 0
     for number, token in enumerate(PROFILE_KEYS):

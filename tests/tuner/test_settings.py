@@ -35,6 +35,12 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert load(path, {"nprocs": 9}).nprocs == 9
 
 
+def test_looks_end_at_thirty_launches_or_twice_the_first() -> None:
+    assert (load(None, {}).launches, load(None, {}).launches_max) == (9, 30)
+    assert load(None, {"launches": 20}).launches_max == 40
+    assert load(None, {"launches": 15, "launches_max": 15}).launches_max == 15
+
+
 def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None:
     path = written(tmp_path, "nprocs = 4\nsizes = [16, 4]\n")
     assert load(path, {}) == load(None, {"nprocs": 4, "sizes": [4, 16, 16]})
@@ -54,6 +60,8 @@ def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None
         ("nprocs = 4\nroot = 4", "root must be a rank"),
         ("root = -1", "root must be a rank"),
         ("launches = 5", "launches must be at least 6"),
+        ("launches = 15\nlaunches_max = 14", "launches_max must be at least launches"),
+        ("launches_max = -1", "launches_max must be at least launches"),
         ("blocks = 0", "blocks and reps must be at least 1"),
         ("rounds = -1", "rounds must not be negative"),
         ("seed = -1", "seed must not be negative"),

@@ -53,8 +53,8 @@ def before_after_table(
     """Both tables in one: what is removed, what remains, what is new, what is not known."""
     legend = {
         marks.removed: "removed",
-        marks.violated: "violated still",
-        marks.new: "violated only after",
+        marks.violated: "violated (not known to hold before)",
+        marks.new: "violated (held before)",
         marks.undecided: "undecided after",
         "blank": "holds",
         marks.absent: "no such test",

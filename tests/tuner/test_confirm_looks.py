@@ -1,0 +1,116 @@
+"""A gain that is not clear, and a cell that may be slower, get more pairs of launches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.confirm import Confirmation, confirm
+from plumbline.measure import Laboratory
+from plumbline.proof import environment_of
+from plumbline.settings import Settings, load
+from plumbline.tables import design_of
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign
+from plumbline_exporters import env
+from plumbline_exporters.registry import write
+from tests.exporters.bundles import bundle, tuned
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+
+SIZES = [16, 64, 256, 1024, 4096, 16384]
+SETTINGS = load(None, {"nprocs": 4, "sizes": SIZES, "blocks": 1, "reps": 2})
+DESIGN = design_of(SETTINGS)
+FEW = msgspec.structs.replace(
+    GUIDELINES, patterns=[one for one in GUIDELINES.patterns if one.id in ("GL7", "GL10", "GL12")]
+)
+CHOSEN = tuned("MPI_Scatter", "binomial")
+
+
+def starter(rule: float, noise: float = 0.02, **more: float) -> SimulatedStarter:
+    """The chosen rule takes `rule` times the default's time."""
+    costs = Costs(algorithm={("MPI_Scatter", "binomial"): lambda *_: rule})
+    return SimulatedStarter(costs, case_noise=noise, **more)  # type: ignore[arg-type]
+
+
+def confirmed(
+    db: Database,
+    campaign: Campaign,
+    folder: Path,
+    of: SimulatedStarter,
+    settings: Settings = SETTINGS,
+) -> tuple[Confirmation, dict[str, list[str]]]:
+    """The confirmation, and the plans of each suite of pairs."""
+    write(bundle(CHOSEN, directory=str(folder)), ["env"])
+    environment = environment_of(folder / env.FILE_NAME, of.clean_environment())
+    lab = Laboratory(db, campaign.id, of)
+    done = confirm(lab, "confirm-1", "round-1", FEW, settings, environment, [CHOSEN])
+    plans: dict[str, list[str]] = {}
+    for run in runs.listing(db, campaign.id):
+        plans.setdefault(run.suite, []).append(run.plan)
+    return done, plans
+
+
+def test_a_clear_gain_needs_no_more_pairs(db: Database, campaign: Campaign, tmp_path: Path) -> None:
+    done, plans = confirmed(db, campaign, tmp_path, starter(0.7))
+    assert list(plans) == ["confirm-1", "confirm-1-default"]
+    (kept,) = done.winners
+    assert kept.speedup == pytest.approx(1 / 0.7, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_small_gain_is_not_left_to_luck(
+    db: Database, campaign: Campaign, tmp_path: Path, seed: int
+) -> None:
+    """2 % in noise of 3 %: sooner or later it is seen, whatever the launches were."""
+    settings = msgspec.structs.replace(SETTINGS, seed=1000 * seed)
+    done, _ = confirmed(db, campaign, tmp_path, starter(0.98, 0.03), settings)
+    (kept,) = done.winners
+    assert kept.speedup_low > 1
+    assert kept.speedup == pytest.approx(1 / 0.98, rel=0.03)
+
+
+def test_pairs_are_added_for_what_is_unclear_alone(
+    db: Database, campaign: Campaign, tmp_path: Path
+) -> None:
+    done, plans = confirmed(db, campaign, tmp_path, starter(1.0))
+    assert done.winners == []
+    ((_, why),) = done.dropped
+    assert why.startswith("no gain is left cold")
+    looks = [f"confirm-1-pairs-{look + 1}" for look in range(1, DESIGN.looks)]
+    assert [suite for suite in plans if "pairs" in suite] == [
+        name for look in looks for name in (look, f"{look}-default")
+    ]
+    for look, suite in enumerate(looks, start=1):
+        for name in (suite, f"{suite}-default"):
+            assert len(plans[name]) == DESIGN.new_launches(look)
+    first = _cases(plans["confirm-1-default"][0])
+    later = _cases(plans["confirm-1-pairs-2-default"][0])
+    # The winner's cells, and those of functions that it does not touch: launches differ as a whole.
+    assert {case for case in first if "MPI_Scatter " in case} <= later <= first
+
+
+def test_what_may_be_slower_is_measured_until_it_is_known(
+    db: Database, campaign: Campaign, tmp_path: Path
+) -> None:
+    """A choice that is worse at every size, by 12 % in noise of 6 %: nine pairs cannot tell."""
+    done, plans = confirmed(db, campaign, tmp_path, starter(1.12, 0.06))
+    assert "confirm-1-pairs-2" in plans
+    assert done.winners == []
+
+
+def test_the_same_launches_give_the_same_confirmation(
+    db: Database, campaign: Campaign, tmp_path: Path
+) -> None:
+    done, plans = confirmed(db, campaign, tmp_path, starter(0.99))
+    assert "confirm-1-pairs-2" in plans
+    again, same = confirmed(db, campaign, tmp_path, starter(0.99, stop_after=0))
+    assert (again, same) == (done, plans)
+
+
+def _cases(plan: str) -> set[str]:
+    """The cases of a plan without their numbers."""
+    lines = [line for line in plan.splitlines() if line.startswith("case ")]
+    return {line.split(" ", 2)[2] for line in lines}
