@@ -220,6 +220,7 @@ int main(void)
     int ruled_count = without(blocks, block_count, "blocks", ruled);
     int loop_count = without(set_tokens, SET_TOKENS, "nrep", loops);
     loop_count = without(loops, loop_count, "runtime", loops);
+    loop_count = without(loops, loop_count, "cache", loops);
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
