@@ -117,6 +117,8 @@ def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Host
     agent.chmod(0o755)
     for old in _left_behind():
         subprocess.run(["ip", "netns", "del", old], check=False, capture_output=True)
+        bridge_of_old = f"plb{old.split('-')[1]}"
+        subprocess.run(["ip", "link", "del", bridge_of_old], check=False, capture_output=True)
     try:
         _run("ip", "link", "add", bridge, "type", "bridge")
         _run("ip", "link", "set", bridge, "up")
