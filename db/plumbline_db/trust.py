@@ -24,6 +24,8 @@ from plumbline_db.records import (
     Refused,
 )
 
+_BY_DOMAIN = ("errors_ns", "bounds_ns")
+
 
 def put(
     db: Database, run: int, records: Sequence[ProbeRecord], measurements: Mapping[int, int]
@@ -43,9 +45,9 @@ def put(
         _rows(run, found.get(ClockModel, [])),
     )
     db.many(
-        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns)",
+        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns, :bounds_ns)",
         [
-            row | {"errors_ns": msgspec.json.encode(row["errors_ns"]).decode()}
+            row | {name: msgspec.json.encode(row[name]).decode() for name in _BY_DOMAIN}
             for row in _rows(run, found.get(ClockError, []))
         ],
     )
@@ -156,11 +158,11 @@ def load_of(db: Database, run: int) -> Load | None:
 
 def _clock_errors(db: Database, run: int, moment: str) -> list[ClockError]:
     found = db.rows(
-        """SELECT moment, since_ns, errors_ns FROM clock_error
+        """SELECT moment, since_ns, errors_ns, bounds_ns FROM clock_error
            WHERE run = :run AND moment = :moment""",
         {"run": run, "moment": moment},
     )
     return [
-        ClockError(when, since, msgspec.json.decode(errors, type=list[int]))
-        for when, since, errors in found
+        ClockError(when, since, *(msgspec.json.decode(text, type=list[int]) for text in lists))
+        for when, since, *lists in found
     ]

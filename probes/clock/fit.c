@@ -49,7 +49,7 @@ static int by_value(const void *left, const void *right)
 /* New weights; returns the sum of weighted squares of the residuals, and how many points count. */
 static double reweigh(const struct line *line, struct sample *samples, int count, int *counting)
 {
-    double sizes[MOST], squares = 0;
+    double sizes[MOST] = {0}, squares = 0;
     for (int i = 0; i < count; i++)
         sizes[i] = fabs(residual(line, &samples[i])) * sqrt(samples[i].base);
     qsort(sizes, (size_t)count, sizeof *sizes, by_value);
@@ -69,7 +69,7 @@ static double reweigh(const struct line *line, struct sample *samples, int count
 static void weigh(struct sample *samples, int count)
 {
     const double grain = 50;
-    double excesses[MOST];
+    double excesses[MOST] = {0};
     for (int i = 0; i < count; i++)
         excesses[i] = samples[i].excess;
     qsort(excesses, (size_t)count, sizeof *excesses, by_value);
@@ -102,7 +102,7 @@ static double student(int freedom)
 
 struct pl_fit pl_fit_line(const struct pl_offset *points, int count)
 {
-    struct sample samples[MOST];
+    struct sample samples[MOST] = {{0}};
     struct line line = {0};
     double squares = 0, error = INFINITY;
     int counting = 0;

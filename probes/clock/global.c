@@ -2,7 +2,7 @@
 
 #include "clock/learn.h"
 
-enum { TAG_WIRE = 30, BURSTS = 12, BURST_EXCHANGES = 25 };
+enum { TAG_WIRE = 30, BURSTS = 16, BURST_EXCHANGES = 25 };
 
 /* The wire under MPI: some ranks of the world, on the communicator of the start schemes. */
 struct wire {
@@ -71,6 +71,13 @@ bool pl_global_start_timers(const struct pl_global *global)
     return !pl_p2p_agree(global->world, !pl_clock_start(global->clock, &calibration));
 }
 
+static void learn_among(const struct pl_global *global, const int *ranks, int size, bool drift,
+                        struct pl_model *model)
+{
+    struct wire wire = wire_of(global, ranks, size, drift);
+    *model = global->algorithm->learn(&wire.base);
+}
+
 void pl_global_learn(struct pl_global *global)
 {
     const struct pl_nodes *nodes = global->nodes;
@@ -78,16 +85,13 @@ void pl_global_learn(struct pl_global *global)
     struct pl_model inside = PL_MODEL_IDENTITY, outside = PL_MODEL_IDENTITY;
     int64_t begin = global->clock->now_ns();
 
-    if (!global->clock->shared) {
-        struct wire wire = wire_of(global, nodes->ranks + nodes->start[node],
-                                   nodes->start[node + 1] - nodes->start[node], false);
-        inside = global->algorithm->learn(&wire.base);
-    }
+    if (!global->clock->shared)
+        learn_among(global, nodes->ranks + nodes->start[node],
+                    nodes->start[node + 1] - nodes->start[node], false, &inside);
     /* The others of a node sleep: on a node with more ranks than cores their polling would disturb.
      */
     if (nodes->first[node] == global->world->rank) {
-        struct wire wire = wire_of(global, nodes->first, nodes->count, true);
-        outside = global->algorithm->learn(&wire.base);
+        learn_among(global, nodes->first, nodes->count, true, &outside);
         for (int i = nodes->start[node] + 1; i < nodes->start[node + 1]; i++)
             pl_p2p_wake(global->world, nodes->ranks[i]);
     } else {
@@ -100,7 +104,7 @@ void pl_global_learn(struct pl_global *global)
     global->took_ns = global->learnt_ns - begin;
 }
 
-/* The larger deviation among the bursts; of those, the half that was disturbed least. */
+/* The largest deviation among the quarter of the bursts that was disturbed least. */
 static int64_t largest_of_good(const struct pl_offset *bursts)
 {
     int64_t largest = 0;
@@ -109,7 +113,7 @@ static int64_t largest_of_good(const struct pl_offset *bursts)
         for (int j = 0; j < BURSTS; j++)
             better += bursts[j].bound_ns < bursts[i].bound_ns;
         int64_t size = bursts[i].offset_ns < 0 ? -bursts[i].offset_ns : bursts[i].offset_ns;
-        if (better < BURSTS / 2 && size > largest)
+        if (better < BURSTS / 4 && size > largest)
             largest = size;
     }
     return largest;

@@ -11,7 +11,7 @@ enum { TRIALS = 11, MULTIPLE = 2, LONGEST_NS = 100000000 };
  * matter how well the clocks agree. */
 void pl_announce_open(struct pl_announce *announce, const struct pl_start *start)
 {
-    int64_t ns[TRIALS];
+    int64_t ns[TRIALS] = {0};
     for (int i = 0; i < TRIALS; i++) {
         int64_t begin = start->clock->now_ns(), word = 0;
         pl_p2p_broadcast(start->world, &word, (int)sizeof word);

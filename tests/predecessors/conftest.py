@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.probes.launch import ROOT, Probe
+from tests.tuner.cli.conftest import starter
+from tests.verify.conftest import guidelines, medians
+
+__all__ = ["guidelines", "medians", "starter"]  # fixtures of other folders
 
 HERE = Path(__file__).parent
 WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror")

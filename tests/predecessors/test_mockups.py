@@ -1,4 +1,4 @@
-"""Mock-ups and the preload library: what their predecessors (ReproMPI 1.0, PGMPITuneLib) got wrong."""
+"""Mock-ups and the preload library: what ReproMPI 1.0 and PGMPITuneLib get wrong."""
 
 from __future__ import annotations
 

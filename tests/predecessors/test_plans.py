@@ -1,4 +1,4 @@
-"""Plans and the options of the probe: what the predecessors (ReproMPI, PGMPI) take, lose or ignore."""
+"""Plans and the options of the probe: what PGMPI and ReproMPI emit, lose or ignore."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from tests.probes.launch import ROOT, Launch, Probe
 
 FIRST = "plumbline-plan 1\n"
 CASE = "case id=0 function=MPI_Bcast bytes=8\n"
-LISTED = {"sync": "syncs", "clock": "clocks", "clock_sync": "clock_syncs", "type": "types"}
+LISTED = {
+    **{"sync": "syncs", "clock": "clocks", "clock_sync": "clock_syncs", "type": "types"},
+    **{"cache": "caches", "plain": "plain"},
+}
 
 
 def checked(probe: Probe, lines: str) -> Launch:
@@ -101,11 +104,18 @@ def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
 
 
 def documented() -> Iterator[tuple[str, str]]:
-    """Every key=value of docs/plan-and-records.md whose value is one of a list of names; a|b too."""
+    """Every key=value of docs/plan-and-records.md whose value is a name, or names with | in it."""
     text = (ROOT / "docs" / "plan-and-records.md").read_text()
-    keys = "sync|clock|clock_sync|runtime|cache|nrep|function|variant|type|op"
+    keys = "sync|clock|clock_sync|runtime|cache|nrep|plain|function|variant|type|op"
     for key, values in re.findall(rf"\b({keys})=([A-Za-z0-9_|:./,]*[A-Za-z0-9_])", text):
-        yield from ((key, value) for value in values.split("|"))
+        if not values.startswith("criterion:"):  # stands for a name
+            yield from ((key, value) for value in values.split("|"))
+
+
+def keys_of(probe: Probe, word: str) -> set[str]:
+    """The keys of a line, as the probe lists them when it meets one that it does not know."""
+    _, _, listed = checked(probe, f"{word} frobnicate=1\n").stderr.partition("it has: ")
+    return set(listed.split())
 
 
 def line_with(key: str, value: str, probe: Probe) -> str:
@@ -143,6 +153,18 @@ def test_every_listed_name_is_accepted(probe: Probe) -> None:
 
 
 # --- 2c: order ----------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(strict=True, reason="room clocks has not written its keys into the page yet")
+def test_every_key_and_name_is_documented(probe: Probe) -> None:
+    """2b [run]: as above, the other way round: no key and no name is for those alone who read the
+    source."""
+    page = (ROOT / "docs" / "plan-and-records.md").read_text()
+    known = probe.known()
+    names = {name for kind in LISTED.values() for name in known[kind] if kind != "types"}
+    names |= {*known["criteria"], *keys_of(probe, "set"), *keys_of(probe, "case")}
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", page)) == []
+
 
 SET = (
     *("run=r", "seed=9", "blocks=1", "warmup=1", "rewarm=2", "sync=roundtime", "runtime=global"),
@@ -210,9 +232,7 @@ def test_every_misspelt_word_and_key_is_refused(probe: Probe) -> None:
         if place[0] == "knob":
             continue
         for wrong in misspelt(place[0]):
-            launch = checked(
-                probe, EVERY_KEY[: place.start()] + wrong + EVERY_KEY[place.end() :]
-            )
+            launch = checked(probe, EVERY_KEY[: place.start()] + wrong + EVERY_KEY[place.end() :])
             assert launch.code == 2, wrong
             assert f"token '{wrong}" in launch.stderr
             tried += 1
@@ -236,7 +256,12 @@ def test_every_misspelt_value_is_refused(probe: Probe, token: str) -> None:
     "words",
     [
         *(["--plna", "x", "--out", "y"], ["--pla", "x", "--out", "y"], ["-p", "x"]),
-        *(["--list", "--frobnicate"], ["--frobnicate", "--list"], ["--lis"], ["--list", "--plan=x"]),
+        *(
+            ["--list", "--frobnicate"],
+            ["--frobnicate", "--list"],
+            ["--lis"],
+            ["--list", "--plan=x"],
+        ),
         *(["--plan", "a", "--plan", "b", "--out", "c"], ["--version", "now"], ["--list=all"]),
     ],
 )
@@ -277,7 +302,7 @@ def parsed(program: Path, rule: str) -> tuple[int, str]:
 
 
 def test_a_profile_is_as_strict(profiles: Path) -> None:
-    """2c [run]: as above, for profiles: all orders of keys are one rule, no misspelling is taken."""
+    """2c [run]: as above, for profiles: all orders of keys are one rule, misspellings are none."""
     rules = {parsed(profiles, f"rule {' '.join(k)}") for k in itertools.permutations(PROFILE_KEYS)}
     assert len(rules) == 1 and rules.pop()[0] == 0
     for number, token in enumerate(PROFILE_KEYS):

@@ -210,14 +210,15 @@ class SimulatedStarter(Starter):
             cost, outcome = self._answer(case, knobs, rules)
             own = chance.gauss(0, self._case_noise)
             if outcome == "ok":
-                nanoseconds[case.case] = 1000 * cost * math.exp(common + own)
+                nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns
             records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
         total = 0
-        for block in range(blocks):
+        plain = "plain" in settings
+        for block in range(1 if plain else blocks):
             order = chance.sample(sorted(nanoseconds), len(nanoseconds))
             records.append(Order(block, order))
             for number in order:
-                reps = cases[number].reps
+                reps = self.nprocs if plain else cases[number].reps
                 ns = [round(nanoseconds[number] * chance.uniform(1, 1.02)) for _ in range(reps)]
                 records.append(Samples(number, block, [], ns))
                 total += sum(ns)
@@ -285,6 +286,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     op=values["op"],
                     root=int(values["root"]),
                     reps=int(values.get("reps", 15)),
+                    delay_ns=int(values.get("delay_ns", 0)),
                 )
             )
     return settings, configs, cases

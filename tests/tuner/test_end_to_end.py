@@ -231,6 +231,12 @@ def test_measure_and_doctor(tmp_path: Path) -> None:
     found = json.loads(said.stdout)
     assert {one["outcome"] for one in found} == {"ok"}
     assert len(found) == 4 and all(len(one["seconds"]) == 1 for one in found)
+    words = ["measure", "MPI_Allreduce", "--launches", "1", "--nprocs", "2", "--sizes", "65536"]
+    said = plumbline(*words, "--sync", "roundtime", "--runtime", "global", "--clock", "wtime")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "global clock: residual error at most" in said.stdout
+    said = plumbline(*words, "--sync", "shout")
+    assert said.returncode == 2 and "token 'sync=shout': no such start scheme" in said.stderr
     doctor = plumbline("doctor", "--db", tmp_path / "plumbline.db")
     assert doctor.returncode == 0, doctor.stdout
     assert "ok    library" in doctor.stdout and "switches knobs" in doctor.stdout

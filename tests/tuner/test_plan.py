@@ -48,6 +48,31 @@ FUNCTIONS = st.sampled_from(sorted(simulated.LATENCY))
 SIZES = st.lists(st.integers(1, 300), max_size=40)
 
 
+def test_what_is_usual_is_not_written() -> None:
+    """A stored launch is known again by its plan's text: new keys must not change old plans."""
+    plan = Plan("r", 7, (PlanCase("MPI_Bcast", 8),))
+    assert plan.text() == (
+        "plumbline-plan 1\n"
+        "set run=r seed=7 blocks=4 warmup=16 rewarm=3 sync=barrier\n"
+        "case id=0 function=MPI_Bcast variant=default config=default bytes=8 type=MPI_BYTE "
+        "op=MPI_BOR root=0 reps=12\n"
+    )
+    other = msgspec.structs.replace(
+        plan,
+        sync="window",
+        clock="tsc",
+        clock_sync="jk",
+        runtime="global",
+        window_us=50,
+        clock_multiple=20,
+        budget_ms=300,
+    )
+    assert other.text().splitlines()[1] == (
+        "set run=r seed=7 blocks=4 warmup=16 rewarm=3 sync=window budget_ms=300 clock=tsc "
+        "clock_sync=jk runtime=global window_us=50 clock_multiple=20"
+    )
+
+
 @given(PLANS)
 def test_the_text_says_all_of_it(plan: Plan) -> None:
     found, configs, cases = simulated.parse(plan.text())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
 import pytest
 
 from plumbline import side_by_side
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
 from tests.tuner.simulated import Costs, SimulatedStarter
 
 RING = (("coll_tuned_allreduce_algorithm", "ring"),)
@@ -51,6 +55,41 @@ def test_what_fails_its_check_has_no_times() -> None:
     assert lines[2].outcome == "wrong: simulated"
     assert (lines[2].seconds, lines[2].ratio) == ([], None)
     assert lines[1].outcome == "ok"
+
+
+class RefusingStarter(SimulatedStarter):
+    """The probe refuses case 1 in every launch, case 2 in the first one; one repetition in three
+    of case 0 was late, and the clock is off by 70 to 90 ns."""
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        run, records = super().start(campaign, suite, sequence, text, extra)
+        changed: list[ProbeRecord] = []
+        for record in records:
+            if isinstance(record, Samples) and record.case == 0:
+                record = msgspec.structs.replace(record, late=3, overrun=1)
+            if isinstance(record, Footer):
+                changed.append(ClockError("end", 10**9, [0, 70 + 10 * sequence], [0, 5000]))
+                changed += [Refused(1, "too short"), *([Refused(2, "late")] * (sequence == 0))]
+            changed.append(record)
+        return run, changed
+
+
+def test_what_the_probe_refuses_is_no_result() -> None:
+    plan = Plan("", 1, CASES, blocks=2, reps=6)
+    lines, _ = side_by_side.run(RefusingStarter(COSTS), plan, 3, {})
+    assert [one.outcome for one in lines] == ["ok", "refused: too short", "ok", "ok", "ok"]
+    assert [len(one.seconds) for one in lines] == [3, 0, 2, 3, 3]
+    assert lines[1].ratio is None
+    assert lines[2].ratio is not None and lines[2].ratio.n == 2  # the launches that have both
+    assert [one.dropped for one in lines] == [3 * 2 * 4, 0, 0, 0, 0]
+    assert {one.clock_error_seconds for one in lines} == {90e-9}
+
+
+def test_local_times_have_no_clock_error() -> None:
+    lines, _ = side_by_side.run(SimulatedStarter(COSTS), Plan("", 1, CASES[:1]), 2, {})
+    assert (lines[0].dropped, lines[0].clock_error_seconds) == (0, None)
 
 
 def test_without_a_default_there_is_no_ratio() -> None:

@@ -79,7 +79,8 @@ class RoundTrips(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
-    takes the place of the blocks (`set plain=`), with the timer that such programs read."""
+    takes the place of the blocks (`set plain=`), with the timer that such programs read. From
+    `sync` on, what is not written is as the probe has it (docs/plan-and-records.md)."""
 
     name: str
     seed: int
@@ -95,6 +96,11 @@ class Plan(msgspec.Struct, frozen=True):
     nrep: StoppingRule | None = None
     budget_ms: int = 0
     pingpongs: tuple[RoundTrips, ...] = ()
+    clock: str = "monotonic_raw"
+    clock_sync: str = "hca3"
+    runtime: str = "local"
+    window_us: int = 0
+    clock_multiple: int = 10
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -113,8 +119,7 @@ class Plan(msgspec.Struct, frozen=True):
             f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
             f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
             + (f" clock=wtime plain={_value(self.plain)}" if self.plain else "")
-            + (f" cache={_value(self.cache)}" if self.cache != "warm" else "")
-            + (f" budget_ms={self.budget_ms}" if self.budget_ms else ""),
+            + "".join(f" {key}={_value(str(value))}" for key, value in self._unusual()),
         ]
         for knobs, name in configs.items():
             if name == "plain":
@@ -136,6 +141,21 @@ class Plan(msgspec.Struct, frozen=True):
 
     def _how_often(self) -> str:
         return self.nrep.words() if self.nrep else f"blocks={self.blocks}"
+
+    def _unusual(self) -> list[tuple[str, str | int]]:
+        """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
+        its text when keys are added: a stored launch is known again by it."""
+        values = [
+            (field.name, field.default, getattr(self, field.name))
+            for field in msgspec.structs.fields(self)
+            if field.name in _OPTIONAL
+        ]
+        return [(name, value) for name, default, value in values if value != default]
+
+
+_OPTIONAL = frozenset(
+    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple")
+)
 
 
 def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

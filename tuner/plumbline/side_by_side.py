@@ -13,12 +13,22 @@ from plumbline.measure import Starter
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import CaseRecord, Check, ProbeRecord, Samples
+from plumbline_db.records import (
+    CaseRecord,
+    Check,
+    ClockError,
+    ProbeRecord,
+    Refused,
+    Samples,
+)
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One case over all launches: `seconds` are the launch medians; `ratio` is to the default of
-    the same size (None for the default itself, and where there is nothing to compare)."""
+    """One case over all launches: `seconds` are the launch medians, of those launches that gave a
+    result; `ratio` is to the default of the same size, over the launches that have both (None for
+    the default itself, and where there is nothing to compare). `dropped` counts repetitions that
+    the start scheme found late or overrun; `clock_error_seconds` is the largest residual error of
+    the global clock over the launches, None where no clock was synchronised."""
 
     function: str
     variant: str
@@ -27,6 +37,8 @@ class Line(msgspec.Struct, frozen=True):
     outcome: str
     seconds: list[float]
     ratio: Comparison | None
+    dropped: int = 0
+    clock_error_seconds: float | None = None
 
 
 def launch(
@@ -48,17 +60,26 @@ def run(
     starter: Starter, plan: Plan, launches: int, environment: Mapping[str, str]
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
     """Like `launch`, with the lines in the order of the plan."""
-    seconds: list[list[float]] = [[] for _ in plan.cases]
+    seconds: list[dict[int, float]] = [{} for _ in plan.cases]  # by launch
+    dropped = [0 for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
     raw = launch(starter, "measure", plan, launches, environment)
-    for records in raw:
+    for number, records in enumerate(raw):
+        refused = {one.case: one.reason for one in records if isinstance(one, Refused)}
         for number_of_case, times in _samples(records).items():
-            seconds[number_of_case].append(numbers.median(times) / 1e9)
+            if times and number_of_case not in refused:
+                seconds[number_of_case][number] = numbers.median(times) / 1e9
         for record in records:
             if isinstance(record, Check):
                 outcomes[record.case] = f"{record.outcome}: {record.detail}".rstrip(": ")
             elif isinstance(record, CaseRecord) and record.variant == "library":
                 outcomes[record.case] = "ok"
+            elif isinstance(record, Samples):
+                dropped[record.case] += record.late + record.overrun
+        for number_of_case, reason in refused.items():
+            if not seconds[number_of_case]:
+                outcomes[number_of_case] = f"refused: {reason}"
+    clock_error_seconds = _clock_error_seconds(raw)
     defaults = {
         case.bytes: index
         for index, case in enumerate(plan.cases)
@@ -74,8 +95,10 @@ def run(
                 knobs=dict(case.knobs),
                 bytes=case.bytes,
                 outcome=outcomes[index],
-                seconds=seconds[index],
+                seconds=list(seconds[index].values()),
                 ratio=None if index == reference else _ratio(seconds[index], seconds[reference]),
+                dropped=dropped[index],
+                clock_error_seconds=clock_error_seconds,
             )
         )
     return lines, raw
@@ -89,7 +112,18 @@ def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
     return found
 
 
-def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Comparison | None:
-    if not ours or len(ours) != len(theirs):
-        return None
-    return paired_ratio([math.log(a / b) for a, b in zip(ours, theirs, strict=True)])
+def _clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
+    errors_ns = [
+        error
+        for records in raw
+        for record in records
+        if isinstance(record, ClockError)
+        for error in record.errors_ns
+    ]
+    return max(errors_ns) / 1e9 if errors_ns else None
+
+
+def _ratio(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Comparison | None:
+    """Paired by launch."""
+    both = sorted(ours.keys() & theirs.keys())
+    return paired_ratio([math.log(ours[n] / theirs[n]) for n in both]) if both else None

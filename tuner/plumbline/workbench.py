@@ -41,6 +41,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     ops: list[str]
     syncs: list[str]
     clocks: list[str]
+    clock_syncs: list[str] = []
 
     def variants_of(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

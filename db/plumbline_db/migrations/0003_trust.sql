@@ -4,9 +4,12 @@
 -- A busy wait that was planted in the timed region, on every rank: part of what the case is.
 ALTER TABLE measurement ADD COLUMN delay_ns INTEGER NOT NULL DEFAULT 0 CHECK (delay_ns >= 0);
 
--- Repetitions that the start scheme found invalid (not in `samples`), and counters: JSON, by name.
+-- Repetitions that the start scheme found invalid (not in `samples`), the window it ended with, whether
+-- the time limit cut the series; and counters: JSON, by name.
 ALTER TABLE sample_block ADD COLUMN late INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sample_block ADD COLUMN overrun INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sample_block ADD COLUMN window_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sample_block ADD COLUMN budget_spent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sample_block ADD COLUMN counts TEXT NOT NULL DEFAULT '{}';
 
 -- What a library says about how it was built: JSON, by name.
@@ -34,12 +37,13 @@ CREATE TABLE clock_model (
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
--- The residual error of the global clock by domain (JSON list, nanoseconds).
+-- The residual error of the global clock by domain, and its bound (JSON lists, nanoseconds).
 CREATE TABLE clock_error (
     run       INTEGER NOT NULL REFERENCES run (number),
     moment    TEXT NOT NULL CHECK (moment IN ('start', 'end')),
     since_ns  INTEGER NOT NULL,
     errors_ns TEXT NOT NULL,
+    bounds_ns TEXT NOT NULL,
     PRIMARY KEY (run, moment)
 ) STRICT, WITHOUT ROWID;
 

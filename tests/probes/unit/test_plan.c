@@ -166,6 +166,9 @@ static void check_rules(void)
     CHECK(refused(FIRST "set budget_ms=0\n" CASE, 2, "budget_ms=0", "from 1"));
     CHECK(refused(FIRST "set cache=cold\n" CASE, 2, "cache=cold", "warm, cycle or overwrite"));
 
+    CHECK(refused(FIRST "set plain=each cache=cycle\n" CASE, 2, "plain=each", "leave out nrep"));
+    CHECK(refused(FIRST "set plain=each nrep=rse:0.1\n" CASE, 2, "plain=each", "leave out nrep"));
+
     CHECK(refused(FIRST "pingpong reps=5\n", 2, "pingpong", "'bytes' is missing"));
     CHECK(refused(FIRST "pingpong bytes=8 size=5\n", 2, "size=5", "it has: bytes reps"));
     CHECK(refused(FIRST "pingpong bytes=2147483648\n", 2, "bytes=2147483648", "whole number"));

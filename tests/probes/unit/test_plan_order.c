@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "clock/algorithms/algorithms.h"
+#include "measure/plain.h"
 #include "measure/random.h"
 #include "plan.h"
 #include "plan_parser.h"
@@ -13,7 +14,8 @@
 
 enum { SHUFFLES = 2000, MOST = 32 };
 
-/* One value for each key, none of them the default. A stopping rule stands in place of blocks. */
+/* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
+ * plain loop in place of global run times. */
 static const char *const set_tokens[] = {
     "run=r",
     "seed=77",
@@ -33,6 +35,7 @@ static const char *const set_tokens[] = {
     "nrep_min=5",
     "nrep_step=6",
     "nrep_max=40",
+    "plain=series",
 };
 static const char *const case_tokens[] = {
     "id=4",
@@ -44,6 +47,7 @@ static const char *const case_tokens[] = {
     "op=MPI_MAX",
     "root=3",
     "reps=9",
+    "delay_ns=55",
 };
 enum {
     SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
@@ -98,17 +102,18 @@ static void describe(const char *source, struct text *text)
         add(text, line);
     } else {
         snprintf(line, sizeof line,
-                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %" PRId64 " %d %" PRId64 "\n", plan.run,
-                 plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
+                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %" PRId64 " %d %" PRId64 " %s\n",
+                 plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
                  plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
-                 (int)plan.runtime, plan.window_ns, (int)plan.cache, plan.budget_ms);
+                 (int)plan.runtime, plan.window_ns, (int)plan.cache, plan.budget_ms,
+                 plan.plain ? plan.plain->name : "-");
         add(text, line);
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
-            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d\n", c->id,
+            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 "\n", c->id,
                      (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
-                     c->type, c->op, c->root, c->reps);
+                     c->type, c->op, c->root, c->reps, c->delay_ns);
             add(text, line);
         }
     }
@@ -209,14 +214,20 @@ static bool each_key_counts(const char *const *tokens, int count)
 
 int main(void)
 {
-    const char *fixed[MOST], *ruled[MOST];
-    int fixed_count = without(set_tokens, SET_TOKENS, "nrep", fixed);
-    int ruled_count = without(set_tokens, SET_TOKENS, "blocks", ruled);
+    const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST];
+    int block_count = without(set_tokens, SET_TOKENS, "plain", blocks);
+    int fixed_count = without(blocks, block_count, "nrep", fixed);
+    int ruled_count = without(blocks, block_count, "blocks", ruled);
+    int loop_count = without(set_tokens, SET_TOKENS, "nrep", loops);
+    loop_count = without(loops, loop_count, "runtime", loops);
+    loop_count = without(loops, loop_count, "cache", loops);
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
+    CHECK(each_key_counts(loops, loop_count));
     CHECK(same_in_any_order("set", fixed, fixed_count, true));
     CHECK(same_in_any_order("set", ruled, ruled_count, true));
+    CHECK(same_in_any_order("set", loops, loop_count, true));
     CHECK(same_in_any_order("case", case_tokens, CASE_TOKENS, false));
     return check_done();
 }

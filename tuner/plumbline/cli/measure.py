@@ -35,6 +35,37 @@ if TYPE_CHECKING:
     help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
 )
 @click.option("--cache", default="warm", show_default=True, help="warm, cycle or overwrite.")
+@click.option(
+    "--sync",
+    default="barrier",
+    show_default=True,
+    help="How ranks start: barrier, dissemination, window, roundtime or none.",
+)
+@click.option(
+    "--runtime",
+    default="local",
+    show_default=True,
+    help="local: the largest of the ranks' own times; global: first start to last end.",
+)
+@click.option(
+    "--clock",
+    default="monotonic_raw",
+    show_default=True,
+    help="Timer: monotonic_raw, monotonic, wtime, tsc or papi.",
+)
+@click.option(
+    "--clock-sync",
+    default="hca3",
+    show_default=True,
+    help="How the global clock is learnt, where one is needed: hca3, hca2, hca, jk, …",
+)
+@click.option(
+    "--window-us",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Window of --sync window; 0: from a short measurement of each case.",
+)
 @common.records_option
 @common.mpi_option
 @common.json_option
@@ -51,6 +82,11 @@ def command(
     seed: int,
     nrep: str | None,
     cache: str,
+    sync: str,
+    runtime: str,
+    clock: str,
+    clock_sync: str,
+    window_us: int,
     records: Path | None,
     mpi_prefix: Path | None,
     as_json: bool,
@@ -107,6 +143,11 @@ def command(
         Data(type_, op, root),
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
+        sync=sync,
+        clock=clock,
+        clock_sync=clock_sync,
+        runtime=runtime,
+        window_us=window_us,
     )
     environment = bench.space.hot.environment if knobs else {}
     ranks = campaign.starter(bench, all_settings)
@@ -120,7 +161,7 @@ def command(
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
-        common.show(_table(lines))
+        common.show(_table(lines), *_remarks(lines))
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
@@ -129,6 +170,17 @@ def _knob(word: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise click.UsageError(f"--knob takes NAME=VALUE, not {word!r}")
     return name, value
+
+
+def _remarks(lines: list[Line]) -> list[str]:
+    """What start scheme and global clock left out or add: nothing where neither was asked for."""
+    remarks = []
+    if dropped := sum(line.dropped for line in lines):
+        remarks.append(f"{dropped} repetitions were late or overran their window, and were dropped")
+    error = lines[0].clock_error_seconds
+    if error is not None:
+        remarks.append(f"global clock: residual error at most {1e6 * error:.2f} µs")
+    return remarks
 
 
 def _table(lines: list[Line]) -> Table:

@@ -13,6 +13,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
     from plumbline.reproducibility.settings import Settings
@@ -28,12 +29,12 @@ _ESTIMATORS = {
 @click.option("-n", "--nprocs", help="Numbers of ranks, with commas between (default 2,4).")
 @click.option("--functions", help="Functions, with commas between (default: see below).")
 @click.option("--sizes", help="Message sizes in bytes, with commas between.")
-@click.option("--trials", type=int, help="Whole experiments that are compared (default 10).")
-@click.option("--launches", type=int, help="Launches of a trial (default 10).")
+@click.option("--trials", type=int, help="Whole experiments that are compared (10; --quick 7).")
+@click.option("--launches", type=int, help="Launches of a trial (30; --quick 14).")
 @click.option(
     "--effect-launches", type=int, help="Launches for A/A and planted delays (default 15; 0: none)."
 )
-@click.option("--effects", help="Planted slow-downs in per cent (default 2,5,10,20).")
+@click.option("--effects", help="Planted slow-downs in per cent (2,5,10,20; --quick 5,10).")
 @click.option("--seed", type=int, help="Seed of orders and data (default 1).")
 @click.option("--new", is_flag=True, help="Start afresh, though these settings were run before.")
 @click.option(
@@ -68,7 +69,7 @@ def command(
       plumbline reproducibility --trials 30 --launches 30 --svg spread.svg
     """
     from plumbline.reproducibility import experiment, picture
-    from plumbline.reproducibility.report import report
+    from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
     from plumbline.workbench import workbench
@@ -87,7 +88,8 @@ def command(
     ):
         ranks = experiment.begin(db, bench, settings, bar, new=new)
         outcome = experiment.Experiment(ranks, settings).run()
-    done = report(bench, ranks, settings, outcome)
+        warnings = conditions_of(ranks)
+    done = report(bench, ranks, settings, outcome, warnings)
     if svg is not None:
         from plumbline import chart
 
@@ -141,24 +143,37 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     ranks = ", ".join(str(one) for one in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
     yield Text()
+    yield _title(
+        f"Spread over {report.spread.trials} trials: largest over smallest result, minus one"
+    )
     yield _spread(report.spread)
+    if report.spread.trials < report.settings.trials:
+        yield Text(
+            f"{report.settings.trials} trials were asked for; the machine is slow or busy, and the "
+            f"budget of {report.settings.budget_seconds:g} s ended them."
+        )
     yield Text("\n".join(_spread_lines(report.spread)))
     for number, (name, table) in enumerate(report.effects.items()):
         if number == 0:
             yield Text("\n".join(["", *_false_alarm_lines(report.settings, table)]))
         yield Text()
-        yield _power(table, f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})")
+        yield _title(f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})")
+        yield _power(table)
     if report.effects:
         yield Text(_power_note(report.settings))
+    for name, table in report.effects.items():
+        yield Text(_looks_line(name, table, report.settings))
     for one in report.missing:
         yield Text(f"not measured: {one}")
+    if report.warnings:
+        yield Text("\n".join(["", *(f"warning: {one}" for one in report.warnings)]))
     yield Text("\n".join(["", *_seconds(report)]))
 
 
 def _spread(table: SpreadTable) -> Table:
     from plumbline.reproducibility.spread import PLAIN
 
-    grid = _grid(f"Spread over {table.trials} trials: largest over smallest result, minus one")
+    grid = _grid()
     heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {one} %" for one in PLAIN)]
     for head in (*heads, ""):
         grid.add_column(head, justify="left" if head in ("function", "") else "right")
@@ -218,8 +233,8 @@ def _false_alarm_lines(settings: Settings, table: EffectTable) -> Iterator[str]:
     )
 
 
-def _power(table: EffectTable, title: str) -> Table:
-    grid = _grid(title)
+def _power(table: EffectTable) -> Table:
+    grid = _grid()
     effects = sorted({one.effect for one in table.power})
     grid.add_column("ranks", justify="right")
     grid.add_column("cells of")
@@ -253,6 +268,21 @@ def _power_note(settings: Settings) -> str:
     )
 
 
+def _looks_line(name: str, table: EffectTable, settings: Settings) -> str:
+    from plumbline.reproducibility.effects import design_of
+
+    found = table.false_alarms
+    planted = sum(one.cells for one in table.power)
+    mean = sum(one.looks_launches * one.cells for one in table.power) / planted
+    at = ", ".join(str(one) for one in design_of(settings.effect_launches).launches)
+    right = found.looks_discoveries - found.looks_false_discoveries
+    return (
+        f"{name}: with looks at {at} launches {right} of {planted} planted slow-downs are found "
+        f"(without {found.discoveries - found.false_discoveries}), after {mean:.1f} launches in "
+        f"the mean; {found.looks_false_discoveries} A/A."
+    )
+
+
 def _seconds(report: Report) -> Iterator[str]:
     seconds, table = report.seconds, report.spread
     sets = table.trials * len(report.settings.nprocs)
@@ -264,8 +294,13 @@ def _seconds(report: Report) -> Iterator[str]:
     )
 
 
-def _grid(title: str) -> Table:
-    from rich.table import Table
+def _title(text: str) -> Text:
     from rich.text import Text
 
-    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    return Text(text, style="bold")
+
+
+def _grid() -> Table:
+    from rich.table import Table
+
+    return Table(box=None, pad_edge=False)

@@ -15,7 +15,6 @@ from . import common
     "run",
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "ignore_unknown_options": True,
         "allow_interspersed_args": False,
     },
 )

@@ -3,7 +3,8 @@ slow-down is found that was planted. Pure: log ratios of launches in, tables out
 
 Found is: significantly slower (one-sided signed-rank, Benjamini-Hochberg over everything, adjusted
 p below alpha). The 5 % tolerance of violations is left out, as it asks how large an effect is, not
-whether it is there."""
+whether it is there. Beside the decision after all launches stands the one that verification makes:
+looks while launches are added (verify/design.py), each cell only until it is found."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from plumbline.verify import statistics
+from plumbline.verify.design import Design, over
+from plumbline.verify.sequential import Family, Question
 
 ALPHA = 0.05
 POWER = 0.9
@@ -34,7 +37,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 class Judged(msgspec.Struct, frozen=True):
     """`ratio` is what the slow-down came out as, with its interval; `p` one-sided and raw,
-    `p_adjusted` over the whole family."""
+    `p_adjusted` over the whole family. `looks_found`: also found by looks, after `looks_launches`;
+    where it was not, that is all of them."""
 
     comparison: Comparison
     ratio: float
@@ -42,6 +46,8 @@ class Judged(msgspec.Struct, frozen=True):
     high: float | None
     p: float
     p_adjusted: float
+    looks_found: bool
+    looks_launches: int
 
 
 class FalseAlarms(msgspec.Struct, frozen=True):
@@ -51,7 +57,8 @@ class FalseAlarms(msgspec.Struct, frozen=True):
     independent, which those of one launch are not quite. `adjusted`: alarms after correction over
     the A/A comparisons alone, a table in which nothing is wrong; `violations`: those of them that
     also exceed the tolerance, which is what a violation table would show. `discoveries` and
-    `false_discoveries`: found in the whole family, and how many of them are A/A."""
+    `false_discoveries`: found in the whole family, and how many of them are A/A; `looks_…`: the
+    same with looks."""
 
     comparisons: int
     alpha: float
@@ -65,11 +72,14 @@ class FalseAlarms(msgspec.Struct, frozen=True):
     violations: int
     discoveries: int
     false_discoveries: int
+    looks_discoveries: int
+    looks_false_discoveries: int
 
 
 class Power(msgspec.Struct, frozen=True):
     """Cells of a class with one effect planted: how many, in how many it was found, and what the
-    slow-down came out as (median over the cells, per cent)."""
+    slow-down came out as (median over the cells, per cent). `looks_found`, `looks_launches`: with
+    looks, in how many it was found, and after how many launches (mean over the cells)."""
 
     nprocs: int
     size_class: str
@@ -78,6 +88,8 @@ class Power(msgspec.Struct, frozen=True):
     found: int
     share: float
     realised: float
+    looks_found: int
+    looks_launches: float
 
 
 class Smallest(msgspec.Struct, frozen=True):
@@ -93,10 +105,32 @@ def judge(comparisons: Sequence[Comparison]) -> list[Judged]:
     """In the same order. The comparisons are one family."""
     found = [statistics.paired_ratio(one.log_ratios) for one in comparisons]
     adjusted = statistics.benjamini_hochberg([one.p for one in found]).tolist()
+    looks = with_looks(comparisons)
     return [
-        Judged(one, test.ratio, test.low, test.high, test.p, p)
-        for one, test, p in zip(comparisons, found, adjusted, strict=True)
+        Judged(one, test.ratio, test.low, test.high, test.p, p, *look)
+        for one, test, p, look in zip(comparisons, found, adjusted, looks, strict=True)
     ]
+
+
+def design_of(launches: int) -> Design:
+    """Looks from half of the launches on."""
+    return over(max(1, (launches + 1) // 2), launches)
+
+
+def with_looks(comparisons: Sequence[Comparison]) -> list[tuple[bool, int]]:
+    """For each comparison whether looks find it, and how many launches that takes."""
+    most = max((len(one.log_ratios) for one in comparisons), default=1)
+    design = design_of(most)
+    family = Family(
+        [[Question(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
+    )
+    for launches in design.launches:
+        family.look(lambda number, first=launches: comparisons[number].log_ratios[:first])  # type: ignore[misc]
+    found = []
+    for (standing,) in family.cells:
+        won = standing.word == "violated"
+        found.append((won, design.launches[standing.look] if won else most))
+    return found
 
 
 def false_alarms(
@@ -128,6 +162,8 @@ def false_alarms(
         violations=sum(one.ratio > 1 + tolerance for one in alarms),
         discoveries=len(discoveries),
         false_discoveries=sum(one.comparison.effect == 0 for one in discoveries),
+        looks_discoveries=sum(one.looks_found for one in every),
+        looks_false_discoveries=sum(one.looks_found for one in same),
     )
 
 
@@ -149,7 +185,17 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
         group = groups[key]
         found = sum(one.p_adjusted < alpha for one in group)
         realised = 100 * (_median([one.ratio for one in group]) - 1)
-        result.append(Power(*key, len(group), found, found / len(group), realised))
+        result.append(
+            Power(
+                *key,
+                cells=len(group),
+                found=found,
+                share=found / len(group),
+                realised=realised,
+                looks_found=sum(one.looks_found for one in group),
+                looks_launches=sum(one.looks_launches for one in group) / len(group),
+            )
+        )
     return result
 
 

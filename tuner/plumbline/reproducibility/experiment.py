@@ -3,7 +3,10 @@
 Everything is stored as launches of a campaign row for each number of ranks, in suites of their own:
 `pilot`, `effects`, `trial-000` …, `plain-each`, `plain-series`. An experiment is a deterministic
 function of its settings and those launches, so the same command goes on where one was interrupted.
-Our launches and the plain ones alternate, so that both see the same machine."""
+
+Trials follow each other, as whole experiments of other days would; beside each runs one launch of
+every plain scheme. Inside a trial the numbers of ranks take turns: a machine has states that last
+for seconds, and launches of one cell that follow at once would all meet the same."""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 
 # A budget ends the trials no earlier, as a spread of fewer says little.
-LEAST_TRIALS = 5
+LEAST_TRIALS = 3
 PILOTS = 3
 # The planted delay follows the medians of so many launches before.
 RECENT = 5
@@ -148,11 +151,13 @@ class Experiment:
         while done < self._settings.trials and not (done >= LEAST_TRIALS and self._spend(longest)):
             start = self._spent()
             for one in trials:
-                step = f"trial {done + 1} of {self._settings.trials}, {one.rank.nprocs} ranks"
-                one.rank.lab.progress.step(step)
+                one.begin(done)
+                one.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
                 for name in spread.PLAIN:
                     plain[name] += one.plain(name, done)
-                ours += one.ours(done)
+            for number in range(self._settings.launches):
+                for one in trials:
+                    ours += one.ours(done, number)
             longest = max(longest, self._spent() - start)
             done += 1
         for one in trials:
@@ -278,6 +283,11 @@ class _Trials:
         self._plain = {name: _Series(rank.lab, f"plain-{name}") for name in spread.PLAIN}
         self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
         self._ours: list[list[dict[int, float]]] = []
+        self._series: _Series
+
+    def begin(self, trial: int) -> None:
+        self._series = _Series(self.rank.lab, f"trial-{trial:03d}")
+        self._ours.append([])
 
     def plain(self, scheme: str, trial: int) -> float:
         """One launch; returns its seconds."""
@@ -294,19 +304,15 @@ class _Trials:
         self._reported[scheme].append(means)
         return self.rank.lab.spent_seconds - before
 
-    def ours(self, trial: int) -> float:
-        """A whole experiment; returns its seconds."""
+    def ours(self, trial: int, number: int) -> float:
+        """One launch of the trial that has begun; returns its seconds."""
         before = self.rank.lab.spent_seconds
-        series = _Series(self.rank.lab, f"trial-{trial:03d}")
         listed = [PlanCase(*cell) for cell in self._cells]
-        medians = []
-        for number in range(self._settings.launches):
-            seed = self._settings.seed + 1000 * (trial + 1) + number
-            found = series.next(_plan(self._settings, seed, listed))
-            medians.append(
-                {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
-            )
-        self._ours.append(medians)
+        seed = self._settings.seed + 1000 * (trial + 1) + number
+        found = self._series.next(_plan(self._settings, seed, listed))
+        self._ours[-1].append(
+            {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
+        )
         return self.rank.lab.spent_seconds - before
 
     def spreads(self) -> list[spread.CellSpread]:

@@ -1,5 +1,5 @@
 """A reproducibility experiment as one document (the fields of `plumbline reproducibility --json`,
-docs/reproducibility.md). Pure."""
+docs/reproducibility.md)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline import conditions
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
 from plumbline.reproducibility.settings import Settings
 from plumbline.workbench import Workbench
+from plumbline_db import runs
 from plumbline_db.records import Library, Machine
 
 
@@ -56,18 +58,27 @@ class Report(msgspec.Struct, frozen=True):
     library: Library
     campaigns: list[str]
     settings: Settings
+    warnings: list[str]
     spread: SpreadTable
     effects: dict[str, EffectTable]
     missing: list[str]
     seconds: Seconds
 
 
-def report(bench: Workbench, ranks: Sequence[Rank], settings: Settings, outcome: Outcome) -> Report:
+def report(
+    bench: Workbench,
+    ranks: Sequence[Rank],
+    settings: Settings,
+    outcome: Outcome,
+    warnings: Sequence[str] = (),
+) -> Report:
+    """`warnings`: what weakens the result, of `conditions_of`."""
     return Report(
         machine=bench.machine,
         library=bench.installation.library,
         campaigns=[rank.campaign.id for rank in ranks],
         settings=settings,
+        warnings=list(warnings),
         spread=spread_table(outcome.spreads, outcome.trials, settings.launches),
         effects={
             name: effect_table(comparisons)
@@ -77,6 +88,15 @@ def report(bench: Workbench, ranks: Sequence[Rank], settings: Settings, outcome:
         missing=outcome.missing,
         seconds=outcome.seconds,
     )
+
+
+def conditions_of(ranks: Sequence[Rank]) -> list[str]:
+    """What weakens the launches, by number of ranks (plumbline.conditions)."""
+    return [
+        f"{rank.nprocs} ranks: {one.text}"
+        for rank in ranks
+        for one in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
+    ]
 
 
 def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> SpreadTable:

@@ -36,7 +36,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     functions: list[str] = _list(*SPREAD_FUNCTIONS)
     sizes: list[int] = _list(*SPREAD_SIZES)
     trials: int = 10
-    launches: int = 10
+    launches: int = 30
     effect_functions: list[str] = _list(*QUICK_FUNCTIONS)
     effect_sizes: list[int] = _list(*SPREAD_SIZES)
     effect_launches: int = 15
@@ -114,4 +114,4 @@ def full(known: Sequence[str]) -> Settings:
 
 def quick() -> Settings:
     """Three minutes at most on two cores."""
-    return Settings(effects=[5, 10], budget_seconds=150.0)
+    return Settings(trials=7, launches=14, effects=[5, 10], budget_seconds=150.0)

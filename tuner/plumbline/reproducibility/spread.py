@@ -16,8 +16,9 @@ _MOST = 1000
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """`seconds`: what each trial reports, in order. `percent`: the largest over the smallest, minus
-    one (seed 002, Table 1 and figure 12); `cv_percent`: standard deviation over mean."""
+    """`seconds`: what each trial reports, in order. `percent`: the largest normalised run time,
+    minus one (seed 002, figure 12; its Table 1 divides by the largest instead); `cv_percent`:
+    standard deviation over mean."""
 
     seconds: list[float]
     percent: float
