@@ -418,17 +418,17 @@ bool pl_finish_plan(struct pl_parser *parser)
     struct pl_plan *plan = parser->plan;
     if (!finish_rule(parser))
         return false;
-    if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, "runtime", "global",
-                               "plain loops have the ranks' own times alone; leave out plain or "
-                               "runtime");
-    }
     if (plan->plain && (plan->nrep.count > 0 || plan->cache != PL_CACHE_WARM)) {
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, "plain", plan->plain->name,
                                "such programs know neither stopping rules nor cold caches; leave "
                                "out nrep and cache, or plain");
+    }
+    if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, "runtime", "global",
+                               "plain loops have the ranks' own times alone; leave out plain or "
+                               "runtime");
     }
     if (plan->nrep.count > 0) {
         int64_t after_first = plan->nrep.most - plan->nrep.least;

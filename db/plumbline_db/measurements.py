@@ -27,30 +27,22 @@ from plumbline_db.records import (
 )
 
 
-def samples_record(
-    case: int,
-    block: int,
-    warmup: bytes,
-    ns: bytes,
-    late: int,
-    overrun: int,
-    window_ns: int,
-    budget_spent: int,
-    counts: str,
-) -> Samples:
-    """A row of sample_block under the id of its case."""
-    counted = msgspec.json.decode(counts, type=dict[str, int])
-    return Samples(
-        case=case,
-        block=block,
-        warmup_ns=times(warmup),
-        ns=times(ns),
-        late=late,
-        overrun=overrun,
-        counts=counted,
-        window_ns=window_ns,
-        budget_spent=bool(budget_spent),
+def samples(db: Database, run: int, case: int | None = None) -> list[Samples]:
+    """Of the launch numbered `run`, or of one case of it, in the order of the blocks."""
+    found = db.rows(
+        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts, b.window_ns,
+                  b.budget_spent
+           FROM measurement m JOIN sample_block b ON b.measurement = m.number
+           WHERE m.run = :run AND (:case IS NULL OR m.case_id = :case) ORDER BY b.block""",
+        {"run": run, "case": case},
     )
+    return [
+        Samples(
+            *(case_id, block, times(warmup), times(ns), late, overrun),
+            *(msgspec.json.decode(counts, type=dict[str, int]), window_ns, bool(spent)),
+        )
+        for case_id, block, warmup, ns, late, overrun, counts, window_ns, spent in found
+    ]
 
 
 def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
@@ -181,23 +173,14 @@ def _blocks(db: Database, key: dict[str, Any]) -> list[ProbeRecord]:
         block: Order(block, msgspec.json.decode(cases, type=list[int]))
         for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)
     }
-    samples = [
-        samples_record(*row)
-        for row in db.rows(
-            """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.window_ns,
-                      b.budget_spent, b.counts
-               FROM measurement m JOIN sample_block b ON b.measurement = m.number
-               WHERE m.run = :run""",
-            key,
-        )
-    ]
+    every = samples(db, key["run"])
     result: list[ProbeRecord] = []
-    for block in sorted(orders.keys() | {record.block for record in samples}):
+    for block in sorted(orders.keys() | {record.block for record in every}):
         rank: dict[int, int] = {}
         if block in orders:
             result.append(orders[block])
             rank = {case: position for position, case in enumerate(orders[block].cases)}
-        here = [(rank.get(s.case, len(rank)), s.case, s) for s in samples if s.block == block]
+        here = [(rank.get(s.case, len(rank)), s.case, s) for s in every if s.block == block]
         result += [record for _, _, record in sorted(here, key=lambda ranked: ranked[:2])]
     return result
 

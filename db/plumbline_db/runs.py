@@ -150,15 +150,8 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
 
 def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
-    found = db.rows(
-        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.window_ns,
-                  b.budget_spent, b.counts
-           FROM sample_block b JOIN measurement m ON m.number = b.measurement
-           JOIN run ON run.number = m.run
-           WHERE run.id = :run AND m.case_id = :case ORDER BY b.block""",
-        {"run": run_id, "case": case_id},
-    )
-    return [measurements.samples_record(*row) for row in found]
+    row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
+    return [] if row is None else measurements.samples(db, row[0], case_id)
 
 
 class LaunchSamples(NamedTuple):

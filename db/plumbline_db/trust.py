@@ -24,6 +24,8 @@ from plumbline_db.records import (
     Refused,
 )
 
+_BY_DOMAIN = ("errors_ns", "bounds_ns")
+
 
 def put(
     db: Database, run: int, records: Sequence[ProbeRecord], measurements: Mapping[int, int]
@@ -45,8 +47,7 @@ def put(
     db.many(
         "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns, :bounds_ns)",
         [
-            row
-            | {name: msgspec.json.encode(row[name]).decode() for name in ("errors_ns", "bounds_ns")}
+            row | {name: msgspec.json.encode(row[name]).decode() for name in _BY_DOMAIN}
             for row in _rows(run, found.get(ClockError, []))
         ],
     )
@@ -162,11 +163,6 @@ def _clock_errors(db: Database, run: int, moment: str) -> list[ClockError]:
         {"run": run, "moment": moment},
     )
     return [
-        ClockError(
-            when,
-            since,
-            msgspec.json.decode(errors, type=list[int]),
-            msgspec.json.decode(bounds, type=list[int]),
-        )
-        for when, since, errors, bounds in found
+        ClockError(when, since, *(msgspec.json.decode(text, type=list[int]) for text in lists))
+        for when, since, *lists in found
     ]

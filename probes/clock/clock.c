@@ -43,7 +43,7 @@ bool pl_clock_start(const struct pl_clock *clock, const struct pl_calibration *c
 
 void pl_clock_wait(const struct pl_clock *clock, int64_t until_ns, bool crowded)
 {
-    const int64_t close_ns = crowded ? 0 : 20000;
+    const int64_t close_ns = crowded ? 0 : 1000000;
     while (clock->now_ns() < until_ns - close_ns)
         sched_yield();
     while (clock->now_ns() < until_ns)

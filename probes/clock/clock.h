@@ -41,8 +41,9 @@ const char *pl_clock_missing(const struct pl_clock *clock);
 struct pl_calibration pl_clock_calibrate(const struct pl_clock *clock);
 bool pl_clock_start(const struct pl_clock *clock, const struct pl_calibration *calibration);
 
-/* Waits until the timer stands at `until_ns`. While there is time it gives its core to whoever
- * wants it: better now than in what is timed next. `crowded`: it does so to the end. */
+/* Waits until the timer stands at `until_ns`. While there is more than a millisecond to go it gives
+ * its core to whoever wants it: better now than in what is timed next. `crowded`: it does so to the
+ * end, as the ranks that it shares the core with have to get ready too. */
 void pl_clock_wait(const struct pl_clock *clock, int64_t until_ns, bool crowded);
 
 /* What reading it is like on this machine. The resolution is the smallest step seen between two

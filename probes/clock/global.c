@@ -2,7 +2,7 @@
 
 #include "clock/learn.h"
 
-enum { TAG_WIRE = 30, BURSTS = 12, BURST_EXCHANGES = 25 };
+enum { TAG_WIRE = 30, BURSTS = 16, BURST_EXCHANGES = 25 };
 
 /* The wire under MPI: some ranks of the world, on the communicator of the start schemes. */
 struct wire {
@@ -104,7 +104,7 @@ void pl_global_learn(struct pl_global *global)
     global->took_ns = global->learnt_ns - begin;
 }
 
-/* The larger deviation among the bursts; of those, the half that was disturbed least. */
+/* The largest deviation among the quarter of the bursts that was disturbed least. */
 static int64_t largest_of_good(const struct pl_offset *bursts)
 {
     int64_t largest = 0;
@@ -113,7 +113,7 @@ static int64_t largest_of_good(const struct pl_offset *bursts)
         for (int j = 0; j < BURSTS; j++)
             better += bursts[j].bound_ns < bursts[i].bound_ns;
         int64_t size = bursts[i].offset_ns < 0 ? -bursts[i].offset_ns : bursts[i].offset_ns;
-        if (better < BURSTS / 2 && size > largest)
+        if (better < BURSTS / 4 && size > largest)
             largest = size;
     }
     return largest;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+import msgspec
 from hypothesis import strategies as st
 
 from plumbline_db.records import (
@@ -33,6 +36,8 @@ from plumbline_db.records import (
     Winner,
 )
 
+R = TypeVar("R", bound=msgspec.Struct)
+
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 counts = st.integers(0, 2**63 - 1)
 small = st.integers(0, 2**31)
@@ -43,9 +48,21 @@ signed = st.integers(-(2**63), 2**63 - 1)
 knobs = st.dictionaries(text, text, max_size=3)
 texts = st.lists(text, max_size=3)
 
-st.register_type_strategy(Clock, st.builds(Clock, text, counts, counts, st.booleans()))
-caches = st.builds(Cache, st.sampled_from(["warm", "cycle", "overwrite"]), counts)
-headers = st.builds(
+
+def whole(
+    record: type[R], *fields: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]
+) -> st.SearchStrategy[R]:
+    """A strategy for every field, also those with a default: one that is added to a record, and not
+    stored, turns a test red."""
+    known = record.__struct_fields__
+    strategies = dict(zip(known, fields, strict=False)) | named
+    assert set(strategies) == set(known), (record, set(known) ^ set(strategies))
+    return st.builds(record, **strategies)
+
+
+clocks = whole(Clock, text, counts, counts, st.booleans())
+caches = whole(Cache, st.sampled_from(["warm", "cycle", "overwrite"]), counts)
+headers = whole(
     Header,
     schema=st.just(1),
     run=text,
@@ -60,6 +77,7 @@ headers = st.builds(
     oversubscribed=st.booleans(),
     binding=texts,
     sync=text,
+    clock=clocks,
     seed=counts,
     blocks=small,
     warmup=small,
@@ -67,11 +85,11 @@ headers = st.builds(
     environment=knobs,
     runtime=st.sampled_from(["local", "global"]),
     cache=caches,
-    factors=st.lists(st.builds(Factor, text, texts, text), max_size=3),
+    factors=st.lists(whole(Factor, text, texts, text), max_size=3),
 )
-host_loads = st.builds(HostLoad, text, *[st.none() | finite] * 5)
-criteria = st.builds(Criterion, text, finite, st.none() | finite)
-ping_pongs = st.builds(
+host_loads = whole(HostLoad, text, *[st.none() | finite] * 5)
+criteria = whole(Criterion, text, finite, st.none() | finite)
+ping_pongs = whole(
     PingPong,
     small,
     small,
@@ -81,9 +99,7 @@ ping_pongs = st.builds(
 )
 
 
-def _clock_errors(when: str) -> st.SearchStrategy[ClockError]:
-    errors = st.lists(counts, max_size=3)
-    return st.builds(ClockError, st.just(when), counts, errors, errors)
+errors = st.lists(counts, max_size=3)
 
 
 @st.composite
@@ -91,11 +107,11 @@ def _clocks(draw: st.DrawFn) -> list[ProbeRecord]:
     """The global clock of a launch, when it has one."""
     if not draw(st.booleans()):
         return []
-    models = st.builds(ClockModel, small, text, small, signed, signed, finite)
+    models = whole(ClockModel, small, text, small, signed, signed, finite)
     return [
-        draw(st.builds(ClockSync, text, small, finite)),
+        draw(whole(ClockSync, text, small, finite)),
         *draw(st.lists(models, max_size=3)),
-        draw(_clock_errors("start")),
+        draw(whole(ClockError, st.just("start"), counts, errors, errors)),
     ]
 
 
@@ -106,14 +122,14 @@ def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
     written: list[ProbeRecord] = []
     for case in sorted(draw(chosen), key=cases.index):
         ends = st.sampled_from(["criteria", "maximum", "budget"])
-        rule = st.builds(Nrep, st.just(case), small, ends, st.lists(criteria, max_size=2))
+        rule = whole(Nrep, st.just(case), small, ends, st.lists(criteria, max_size=2))
         written.append(draw(rule))
     refused = sorted(draw(chosen), key=cases.index)
-    written += [draw(st.builds(Refused, st.just(case), text)) for case in refused]
+    written += [draw(whole(Refused, st.just(case), text)) for case in refused]
     written += draw(st.lists(ping_pongs, max_size=3))
     if draw(st.booleans()):
-        written.append(draw(_clock_errors("end")))
-    written.append(draw(st.builds(Load, st.lists(host_loads, min_size=1, max_size=2))))
+        written.append(draw(whole(ClockError, st.just("end"), counts, errors, errors)))
+    written.append(draw(whole(Load, st.lists(host_loads, min_size=1, max_size=2))))
     return written
 
 
@@ -122,15 +138,15 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
     """The records of a launch in the probe's order, stopped anywhere."""
     written: list[ProbeRecord] = [draw(headers)]
     configs = draw(st.lists(st.sampled_from(["a", "b", "c"]), unique=True).map(sorted))
-    readings = st.dictionaries(text, st.builds(KnobReading, text, text), max_size=2)
+    readings = st.dictionaries(text, whole(KnobReading, text, text), max_size=2)
     written += [
-        draw(st.builds(ConfigRecord, st.just(id), st.booleans(), text, readings)) for id in configs
+        draw(whole(ConfigRecord, st.just(id), st.booleans(), text, readings)) for id in configs
     ]
     cases = draw(st.lists(st.integers(0, 99), unique=True, max_size=4))
     for case in cases:
         config = draw(st.sampled_from(["default", *configs]))
         name = st.sampled_from(["MPI_Bcast", "MPI_Reduce"])
-        built = st.builds(
+        built = whole(
             CaseRecord,
             case=st.just(case),
             function=name,
@@ -147,7 +163,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
     for case in cases:
-        check = st.builds(Check, st.just(case), st.sampled_from(outcomes), text)
+        check = whole(Check, st.just(case), st.sampled_from(outcomes), text)
         written += [Begin(case), draw(check)]
     written += draw(_clocks())
     for block in range(draw(st.integers(0, 2))):
@@ -155,13 +171,10 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         written.append(Order(block, list(order)))
         times = st.lists(counts, max_size=5)
         events = st.dictionaries(text, counts, max_size=2)
-        invalid = (small, small, events, counts, st.booleans())
-        written += [
-            draw(st.builds(Samples, st.just(case), st.just(block), times, times, *invalid))
-            for case in order
-        ]
+        fields = (times, times, small, small, events, counts, st.booleans())
+        written += [draw(whole(Samples, st.just(case), st.just(block), *fields)) for case in order]
     written += draw(_aftermath(cases))
-    written.append(draw(st.builds(Footer, small, counts, counts)))
+    written.append(draw(whole(Footer, small, counts, counts)))
     return written[: draw(st.integers(1, len(written)))] if draw(st.booleans()) else written
 
 

@@ -3,7 +3,6 @@ headers and loads in, sentences out. What must not be joined at all is in factor
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -50,11 +49,13 @@ def summary(launches: Sequence[Surroundings], build: Mapping[str, str]) -> Condi
 
 
 class Foreign(msgspec.Struct, frozen=True):
-    """Processors that were busy with something else during a launch, on the host that had most of
-    it; None: its kernel does not say."""
+    """Seconds of processor time that went to something else during a launch, and that the
+    hypervisor took, on the host that had most of it; None: its kernel does not say. `high`: so much
+    that this launch shows it by itself."""
 
-    busy: float | None
-    stolen: float | None
+    busy_seconds: float | None
+    stolen_seconds: float | None
+    wall_seconds: float
     high: bool
 
 
@@ -66,11 +67,14 @@ def foreign(load: Load, wall_seconds: float) -> Foreign:
         if host.busy_seconds is not None and host.own_seconds is not None
     ]
     stolen = [host.stolen_seconds for host in load.hosts if host.stolen_seconds is not None]
-    most_busy, most_stolen = max(busy, default=0.0), max(stolen, default=0.0)
-    high = most_busy > max(LEAST_SECONDS, FOREIGN_PROCESSORS * wall_seconds)
-    high |= most_stolen > max(LEAST_SECONDS, STOLEN_PROCESSORS * wall_seconds)
-    per = 1 / wall_seconds if wall_seconds > 0 else 0.0
-    return Foreign(most_busy * per if busy else None, most_stolen * per if stolen else None, high)
+    high = _is_high(max(busy, default=0.0), max(stolen, default=0.0), wall_seconds)
+    return Foreign(max(busy, default=None), max(stolen, default=None), wall_seconds, high)
+
+
+def _is_high(busy_seconds: float, stolen_seconds: float, wall_seconds: float) -> bool:
+    return busy_seconds > max(
+        LEAST_SECONDS, FOREIGN_PROCESSORS * wall_seconds
+    ) or stolen_seconds > max(LEAST_SECONDS, STOLEN_PROCESSORS * wall_seconds)
 
 
 def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
@@ -95,23 +99,21 @@ def of_records(launches: Sequence[Sequence[ProbeRecord]]) -> list[Weakness]:
 
 
 def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
-    """How many launches ran beside what load."""
-    high = [one for one in loads if one.high]
-    if not high:
+    """How many launches ran beside what load. Launches that are too short to show it one by one
+    show it together."""
+    chosen = [one for one in loads if one.high]
+    some = f"{len(chosen)} of {launches} launches"
+    if not chosen:
+        chosen, some = list(loads), f"all {launches} launches together"
+    wall = sum(one.wall_seconds for one in chosen)
+    busy = sum(one.busy_seconds or 0.0 for one in chosen)
+    stolen = sum(one.stolen_seconds or 0.0 for one in chosen)
+    if not _is_high(busy, stolen, wall):
         return []
-    words = []
-    busy = [one.busy for one in high if one.busy is not None]
-    stolen = [one.stolen for one in high if one.stolen]
-    if busy:
-        words.append(
-            f"{statistics.median(busy):.1f} processors busy with something else "
-            f"(median of these; at most {max(busy):.1f})"
-        )
-    if stolen:
-        words.append(f"{max(stolen):.2f} processors stolen by the hypervisor at most")
     text = (
-        f"{len(high)} of {launches} launches ran beside other work: {', '.join(words)}; wait until "
-        "the machine is quiet, or expect wide intervals and undecided cells"
+        f"{some} ran beside other work: {busy / wall:.1f} processors on average were busy with "
+        f"something else, {stolen / wall:.2f} were taken by the hypervisor; wait until the machine "
+        "is quiet, or expect wide intervals and undecided cells"
     )
     return [Weakness("load", text)]
 

@@ -127,18 +127,23 @@ def differences(
     return found
 
 
+AFRESH = "Put it back and run the same command again, or start afresh with --new"
+
+
 def require_joinable(
-    launches: Sequence[tuple[str, Header]], *, across_suites: bool = False
+    launches: Sequence[tuple[str, Header]],
+    *,
+    across_suites: bool = False,
+    otherwise: str = AFRESH,
 ) -> list[Difference]:
     """The differences that are only noted. Raises PlumblineError, naming every factor that must be
-    equal and is not, its values, the launches and the remedy."""
+    equal and is not, its values, the launches and the remedy; `otherwise`: what else to do."""
     found = differences(launches, across_suites=across_suites)
     broken = [one for one in found if one.rule.join == "equal"]
     if broken:
         what = "; ".join(f"{one.text()}: {one.rule.remedy}" for one in broken)
         raise PlumblineError(
-            f"launches that differ in what run times depend on are not joined. {what}. "
-            "Put it back and run the same command again, or start afresh with --new"
+            f"launches that differ in what run times depend on are not joined. {what}. {otherwise}"
         )
     return found
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "nrep": "How many repetitions each function and size needs.",
     "pingpong": "Latency and bandwidth between ranks, by class of pair.",
     "results": "Violation tables, winners and costs of a campaign.",
+    "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",

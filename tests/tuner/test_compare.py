@@ -1,0 +1,398 @@
+"""Two sides, cell by cell: pairs, tests, adjusted p, against scipy and against what was planted."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from scipy import stats
+
+from plumbline import compare, sides
+from plumbline.compare import Comparison, How
+from plumbline_db import campaigns, machines, runs, verdicts
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import (
+    CaseRecord,
+    Factor,
+    Header,
+    Library,
+    ProbeRecord,
+    Refused,
+    Samples,
+)
+from tests.db import build
+from tests.db.build import Timed
+
+FIRST = build.CAMPAIGN
+SECOND = msgspec.structs.replace(FIRST, id="c-2", key="k-2", library_fingerprint="other")
+OTHER = Library(
+    id="openmpi-5.0.11",
+    family="openmpi",
+    version="5.0.11",
+    version_string="Open MPI v5.0.11",
+    prefix="/opt/openmpi",
+    fingerprint="other",
+    build={"compiler": "GNU 14.2.1"},
+)
+
+
+def two_campaigns(db: Database) -> None:
+    """Of two libraries, without launches."""
+    build.started(db, FIRST)
+    machines.put_library(db, OTHER)
+    campaigns.put(db, SECOND)
+
+
+@pytest.fixture
+def both(db: Database) -> Database:
+    two_campaigns(db)
+    return db
+
+
+def put(
+    db: Database,
+    suite: str,
+    sequence: int,
+    cases: Sequence[Timed],
+    campaign: object = FIRST,
+    **header: object,
+) -> list[ProbeRecord]:
+    launch = build.run(suite, sequence, campaign=campaign)  # type: ignore[arg-type]
+    head, *rest = build.records(launch, cases)
+    records: list[ProbeRecord] = [msgspec.structs.replace(head, **header), *rest]  # type: ignore[type-var]
+    runs.put(db, launch, records)
+    return records
+
+
+def read(db: Database, text: str) -> sides.Side:
+    return sides.read(db, sides.parse(text))
+
+
+def compared(db: Database, a: str, b: str, **how: object) -> Comparison:
+    return compare.compare(read(db, a), read(db, b), How(**how))  # type: ignore[arg-type]
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "campaign", "stage", "suite", "variant"),
+    [
+        ("c-1", None, "c-1", "before", "", ""),
+        ("c-1:after", None, "c-1", "after", "", ""),
+        ("c-1/confirm-1", None, "c-1", "", "confirm-1", ""),
+        ("/data/a b.db#c-1/x", "/data/a b.db", "c-1", "", "x", ""),
+        ("../old:1.db#c-1:round-2@library", "../old:1.db", "c-1", "round-2", "", "library"),
+    ],
+)
+def test_names(
+    text: str, file: str | None, campaign: str, stage: str, suite: str, variant: str
+) -> None:
+    path = None if file is None else Path(file)
+    assert sides.parse(text) == sides.Name(text, path, campaign, stage, suite, variant)
+
+
+@pytest.mark.parametrize("text", ["", "/x", ":after", "c/", "c:", "#c", "c@", "a.db#"])
+def test_names_of_nothing_show_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match=r"\[FILE#\]CAMPAIGN"):
+        sides.parse(text)
+
+
+def test_what_is_not_there_is_listed(both: Database) -> None:
+    put(both, "before", 0, [Timed()])
+    for text, words in (
+        ("c-9", f"no campaign c-9; it holds: {FIRST.id}, c-2"),
+        (f"{FIRST.id}/confirm", "no suite confirm; it has: before"),
+        (f"{FIRST.id}:before", f"no table before; it has: none yet.*{FIRST.id}/SUITE"),
+        (f"{FIRST.id}/before@ring", "no case of variant ring; there are: default"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            read(both, text)
+
+
+def test_a_stage_stands_for_the_launches_of_its_table(both: Database) -> None:
+    for suite in ("before", "before-2", "search-1", "confirm-1"):
+        put(both, suite, 0, [Timed()])
+    table = [build.verdict("before"), build.verdict("before", suites=["before", "before-2"])]
+    verdicts.put(both, FIRST.id, "before", table)
+    verdicts.put(both, FIRST.id, "after", [build.verdict("after", suites=["confirm-1"])])
+    assert read(both, FIRST.id).suites == ["before", "before-2"]
+    assert len(read(both, FIRST.id).launches) == 2
+    assert read(both, f"{FIRST.id}:after").suites == ["confirm-1"]
+
+
+def test_launches_of_a_side_that_do_not_belong_together(both: Database) -> None:
+    put(both, "before", 0, [Timed()], factors=[Factor("governor", ["performance"])])
+    put(both, "before", 1, [Timed()], factors=[Factor("governor", ["powersave"])])
+    with pytest.raises(PlumblineError, match=r"not joined.*governor.*CAMPAIGN/SUITE"):
+        read(both, f"{FIRST.id}/before")
+
+
+# --- pairs --------------------------------------------------------------------------------------
+
+
+def test_launches_that_take_turns_are_paired(both: Database) -> None:
+    for sequence in range(4):
+        order = ["confirm-1", "confirm-1-default"]
+        for suite in order if sequence % 2 == 0 else order[::-1]:
+            put(both, suite, sequence, [Timed()])
+    a, b = (read(both, f"{FIRST.id}/{suite}") for suite in ("confirm-1", "confirm-1-default"))
+    pairs, why = compare.pairing(a, b)
+    assert pairs is not None and "take turns" in why
+    numbers = {run: name for name, side in (("a", a), ("b", b)) for run in _numbers(side)}
+    assert [(numbers[one], numbers[other]) for one, other in pairs] == [("a", "b")] * 4
+    assert all(abs(one - other) == 1 for one, other in pairs)
+
+
+@pytest.mark.parametrize("order", ["aabb", "aab", "aabbab"])
+def test_launches_that_do_not_take_turns_are_not_paired(both: Database, order: str) -> None:
+    for sequence, suite in enumerate(order):
+        put(both, suite, sequence, [Timed()])
+    pairs, why = compare.pairing(read(both, f"{FIRST.id}/a"), read(both, f"{FIRST.id}/b"))
+    assert pairs is None and "do not take turns" in why
+
+
+def test_variants_of_the_same_launches_are_paired(both: Database) -> None:
+    mockup = Timed(variant=build.REDUCE_PLUS_BCAST, median_ns=23_300)
+    for sequence in range(8):
+        put(both, "before", sequence, [Timed(), mockup])
+    name = f"{FIRST.id}/before"
+    found = compared(both, f"{name}@default", f"{name}@{build.REDUCE_PLUS_BCAST}")
+    (line,) = found.lines
+    assert (found.test, found.paired, line.pairs) == ("signed-rank", True, 8)
+    assert line.faster == "B" and line.factor == pytest.approx(43 / 23.3, rel=0.02)
+    with pytest.raises(UsageError, match="share launches"):
+        compared(both, name, name)
+    with pytest.raises(UsageError, match="on both sides, or on neither"):
+        compared(both, f"{name}@default", name)
+
+
+def test_a_pair_counts_when_both_launches_have_the_cell(both: Database) -> None:
+    for sequence in range(6):
+        broken = Timed(bytes=4, outcome="wrong" if sequence == 3 else "ok")
+        put(both, "a", sequence, [Timed(), broken])
+        put(both, "b", sequence, [Timed(), Timed(bytes=4)])
+    found = compared(both, f"{FIRST.id}/a", f"{FIRST.id}/b")
+    assert [(line.cell.bytes, line.pairs) for line in found.lines] == [(4, 5), (16384, 6)]
+
+
+# --- what is computed ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def planted(both: Database) -> Database:
+    """The second library is 1.5 times as fast at 1 KiB, 1.2 times as slow at 64 B, equal at 8 B;
+    launches have a factor of their own."""
+    random_ = random.Random(7)
+    for campaign, factors in ((FIRST, {1024: 1.5, 64: 1.0, 8: 1.0}), (SECOND, {64: 1.2})):
+        for sequence in range(14):
+            shared = random_.uniform(0.97, 1.03)
+            put(
+                both,
+                "before",
+                sequence,
+                [
+                    Timed(bytes=size, median_ns=int(20_000 * shared * factors.get(size, 1.0)))
+                    for size in (8, 64, 1024)
+                ],
+                campaign=campaign,
+                library=OTHER.version_string if campaign is SECOND else "Open MPI v4.1.4",
+            )
+    return both
+
+
+A, B = f"{FIRST.id}/before", "c-2/before"
+
+
+def test_who_is_faster_and_by_how_much(planted: Database) -> None:
+    found = compared(planted, A, B)
+    assert (found.test, found.paired) == ("rank-sum", False)
+    assert "different campaigns" in found.why
+    equal, slower, faster = found.lines
+    assert [line.cell.bytes for line in found.lines] == [8, 64, 1024]
+    assert (equal.faster, equal.stars) == ("not shown", "")
+    assert (slower.faster, slower.stars) == ("A", "***")
+    assert (faster.faster, faster.stars) == ("B", "***")
+    assert slower.factor == pytest.approx(1.2, rel=0.03)
+    assert faster.factor == faster.ratio == pytest.approx(1.5, rel=0.03)
+    assert faster.ratio_low is not None and faster.ratio_high is not None
+    assert faster.ratio_low < 1.5 < faster.ratio_high
+    assert (found.count("A"), found.count("B"), found.count("not shown")) == (1, 1, 1)
+
+
+def test_p_is_that_of_scipy(planted: Database) -> None:
+    """Rank-sum and signed-rank without ties are exact in both; Benjamini-Hochberg as well."""
+    found = compared(planted, A, B)
+    times = [_times(planted, FIRST.id, ["before"]), _times(planted, SECOND.id, ["before"])]
+    expected = [
+        stats.mannwhitneyu(times[0][size], times[1][size], method="exact").pvalue
+        for size in (8, 64, 1024)
+    ]
+    assert [line.p for line in found.lines] == pytest.approx(expected, rel=1e-9)
+    adjusted = stats.false_discovery_control(expected)
+    assert [line.p_adjusted for line in found.lines] == pytest.approx(list(adjusted), rel=1e-9)
+
+
+def test_paired_p_is_that_of_scipy(both: Database) -> None:
+    random_ = random.Random(3)
+    for sequence in range(10):
+        shared = random_.uniform(0.5, 2.0)
+        for suite, factor in (("a", 1.02), ("b", 1.0)):
+            put(both, suite, sequence, [Timed(median_ns=int(1e6 * shared * factor))])
+    found = compared(both, f"{FIRST.id}/a", f"{FIRST.id}/b")
+    (line,) = found.lines
+    left, right = (_times(both, FIRST.id, [suite])[16384] for suite in ("a", "b"))
+    logs = [math.log(a / b) for a, b in zip(left, right, strict=True)]
+    assert line.p == pytest.approx(stats.wilcoxon(logs, method="exact").pvalue, rel=1e-9)
+    # Launches differ by a factor of four, and still two per cent are seen.
+    assert line.faster == "B" and line.factor == pytest.approx(1.02, abs=0.01)
+    unpaired = compared(both, f"{FIRST.id}/a", f"{FIRST.id}/b", test="rank-sum")
+    assert unpaired.lines[0].faster == "not shown" and unpaired.lines[0].pairs is None
+
+
+@pytest.mark.parametrize(("alternative", "shown"), [("less", {64: "A"}), ("greater", {1024: "B"})])
+def test_alternatives(planted: Database, alternative: str, shown: dict[int, str]) -> None:
+    found = compared(planted, A, B, alternative=alternative)
+    outcome = {line.cell.bytes: line.faster for line in found.lines}
+    assert {size: side for size, side in outcome.items() if side != "not shown"} == shown
+
+
+@pytest.mark.parametrize("test", ["rank-sum", "kolmogorov-smirnov", "brunner-munzel"])
+def test_every_unpaired_test(planted: Database, test: str) -> None:
+    found = compared(planted, A, B, test=test)
+    assert found.test == test
+    assert [line.faster for line in found.lines] == ["not shown", "A", "B"]
+
+
+def test_tests_that_do_not_fit(planted: Database) -> None:
+    with pytest.raises(UsageError, match=r"pairs of launches.*different campaigns.*rank-sum"):
+        compared(planted, A, B, test="signed-rank")
+    with pytest.raises(UsageError, match="no test t-test; there are: auto, signed-rank"):
+        compared(planted, A, B, test="t-test")
+
+
+def test_outliers_reach_the_mean_unless_they_are_filtered(both: Database) -> None:
+    """One sample in fifty is a hundred times as long, on one side alone."""
+    for campaign in (FIRST, SECOND):
+        for sequence in range(8):
+            launch = build.run("before", sequence, campaign=campaign)
+            records = [
+                _with_outlier(record) if campaign is SECOND else record
+                for record in build.records(launch, [Timed()])
+            ]
+            runs.put(both, launch, records)
+    (plain,) = compared(both, A, B, average="mean").lines
+    (filtered,) = compared(both, A, B, average="mean", outliers="tukey").lines
+    (median,) = compared(both, A, B).lines
+    assert plain.ratio is not None and 1 / plain.ratio == pytest.approx(1 + 99 / 50, rel=0.05)
+    assert filtered.ratio == pytest.approx(1, abs=0.02)
+    assert median.ratio == pytest.approx(1, abs=0.02)
+
+
+def test_what_was_refused_is_not_compared(planted: Database) -> None:
+    launch = build.run("before", 99, campaign=SECOND)
+    head, *records, footer = build.records(launch, [Timed(bytes=8, median_ns=1)])
+    assert isinstance(head, Header)
+    head = msgspec.structs.replace(head, library=OTHER.version_string)
+    runs.put(planted, launch, [head, *records, Refused(0, "too short"), footer])
+    assert compared(planted, A, B).lines[0].b.launches == 14
+
+
+def test_times_that_the_timer_cannot_see(both: Database) -> None:
+    for campaign in (FIRST, SECOND):
+        for sequence in range(6):
+            put(both, "before", sequence, [Timed(median_ns=0), Timed(bytes=4)], campaign=campaign)
+    small, zero = compared(both, A, B).lines
+    assert small.faster == "not shown"
+    assert (zero.faster, zero.p_adjusted) == ("not compared", None)
+    assert "no time that the timer can see" in zero.reason
+
+
+# --- what is matched, and what differs ----------------------------------------------------------
+
+
+def test_cells_are_matched_by_everything_they_are(both: Database) -> None:
+    mockup = Timed(variant=build.REDUCE_PLUS_BCAST)
+    for sequence in range(3):
+        put(both, "before", sequence, [Timed(), Timed(bytes=4), mockup])
+        put(both, "before", sequence, [Timed(), mockup, Timed("MPI_Bcast")], campaign=SECOND)
+    found = compared(both, A, B)
+    assert [(line.cell.function, line.cell.bytes) for line in found.lines] == [
+        ("MPI_Allreduce", 16384)
+    ]
+    assert (found.only_a, found.only_b) == (1, 1)
+    assert len(compared(both, A, B, all_variants=True).lines) == 2
+
+
+def test_delays_and_settings_are_part_of_a_cell(both: Database) -> None:
+    knobs = {"c1": {"coll_tuned_allreduce_algorithm": "5"}}
+    for campaign in (FIRST, SECOND):
+        launch = build.run("before", 0, campaign=campaign)
+        records = build.records(launch, [Timed(), Timed(), Timed(config="c1")], knobs=knobs)
+        records = [
+            msgspec.structs.replace(one, delay_ns=700)
+            if isinstance(one, CaseRecord) and one.case == 1
+            else one
+            for one in records
+        ]
+        runs.put(both, launch, records)
+    cells = [line.cell for line in compared(both, A, B).lines]
+    assert [(cell.settings, cell.delay_ns) for cell in cells] == [
+        ("", 0),
+        ("", 700),
+        ("coll_tuned_allreduce_algorithm=5", 0),
+    ]
+
+
+def test_no_cell_on_both_sides(both: Database) -> None:
+    put(both, "before", 0, [Timed(bytes=4)])
+    put(both, "before", 0, [Timed(bytes=8)], campaign=SECOND)
+    with pytest.raises(UsageError, match=r"no cell is on both sides.*\(4 … B\).*\(8 … B\)"):
+        compared(both, A, B)
+    put(both, "more", 0, [Timed(bytes=4)], campaign=SECOND, nprocs=8)
+    with pytest.raises(UsageError, match=r"4 ranks; B has .*8 ranks"):
+        compared(both, A, "c-2/more")
+
+
+def test_factors_that_differ_are_listed(both: Database) -> None:
+    changes = {"oversubscribed": False, "environment": {"UCX_TLS": "tcp"}}
+    put(both, "before", 0, [Timed()], environment={})
+    put(both, "before", 0, [Timed()], campaign=SECOND, **changes)
+    found = {
+        one.factor: [(value, names) for value, names in one.values]
+        for one in compared(both, A, B).differences
+    }
+    assert found == {
+        "oversubscribed": [("yes", ["A"]), ("no", ["B"])],
+        "environment UCX_TLS": [("not set", ["A"]), ("tcp", ["B"])],
+        "library build compiler": [("not known", ["A"]), ("GNU 14.2.1", ["B"])],
+    }
+
+
+def test_sides_from_two_databases(planted: Database, tmp_path: Path) -> None:
+    with Database.open(tmp_path / "other.db", write=True) as other:
+        build.started(other, FIRST)
+        for sequence in range(14):
+            put(other, "before", sequence, [Timed(bytes=64, median_ns=10_000)])
+        found = compare.compare(read(planted, A), read(other, A), How())
+    assert found.test == "rank-sum"
+    assert [(line.cell.bytes, line.faster) for line in found.lines] == [(64, "B")]
+
+
+def _numbers(side: sides.Side) -> Iterator[int]:
+    return (launch.number for launch in side.launches)
+
+
+def _times(db: Database, campaign: str, suites: list[str]) -> dict[int, list[float]]:
+    return {one.case.bytes: one.seconds for one in runs.medians(db, campaign, suites)}
+
+
+def _with_outlier(record: ProbeRecord) -> ProbeRecord:
+    if isinstance(record, Samples) and record.block == 0:
+        return msgspec.structs.replace(record, ns=[100 * record.ns[0], *record.ns[1:]])
+    return record

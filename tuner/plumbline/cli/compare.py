@@ -1,0 +1,245 @@
+"""plumbline compare"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.compare import Comparison, Line
+    from plumbline.sides import Side
+
+_LONGEST = 90  # characters of a factor's value; --json has all of it
+
+
+@click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("a")
+@click.argument("b")
+@click.option(
+    "--test",
+    default="auto",
+    show_default=True,
+    help="auto (signed-rank where launches are paired, else rank-sum), signed-rank, rank-sum, "
+    "kolmogorov-smirnov or brunner-munzel.",
+)
+@click.option(
+    "--alternative",
+    type=click.Choice(["two-sided", "less", "greater"]),
+    default="two-sided",
+    show_default=True,
+    help="What is to be shown of A's times; less: A is faster.",
+)
+@click.option(
+    "--average",
+    type=click.Choice(["median", "mean"]),
+    default="median",
+    show_default=True,
+    help="Of the samples of a launch.",
+)
+@click.option(
+    "--outliers",
+    type=click.Choice(["keep", "tukey"]),
+    default="keep",
+    show_default=True,
+    help="tukey: samples of a launch outside 1.5 interquartile ranges are left out.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Adjusted p up to which a side is called faster.",
+)
+@click.option("--all-variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw run times by size, with asterisks, into this file (SVG).",
+)
+@common.db_option
+@common.json_option
+def command(
+    a: str,
+    b: str,
+    svg: Path | None,
+    db_path: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare two libraries, versions or settings, cell by cell.
+
+    Says who is faster, by how much, and how sure that is: the ratio of run times A over B with its
+    95 % interval, p, and p adjusted over all cells (Benjamini-Hochberg). Nothing is measured: A and
+    B name launches that are in a database,
+
+    \b
+      CAMPAIGN            what its table `before` rests on: the library as it is
+      CAMPAIGN:after      with the exported files in force; also :before, :round-1 …
+      CAMPAIGN/SUITE      one suite of launches
+      FILE#CAMPAIGN       in another database than --db; all forms
+      CAMPAIGN@VARIANT    this variant alone, on both sides
+
+    `plumbline results --list` lists campaigns.
+
+    \b
+    Example:
+      plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
+      plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after --svg tuned.svg
+    """
+    from plumbline import chart, compare, comparison_chart, sides
+    from plumbline_db.connection import Database
+
+    how = compare.How(**options)
+    found = []
+    for name in (sides.parse(a), sides.parse(b)):
+        with Database.open(name.file or common.database(db_path)) as db:
+            found.append(sides.read(db, name))
+    left, right = found
+    compared = compare.compare(left, right, how)
+    if svg is not None:
+        spec = comparison_chart.specification(compared, _short(left), _short(right))
+        svg.write_text(chart.render(spec), encoding="utf-8")
+    if as_json:
+        common.print_json(_document(compared, left, right))
+    else:
+        for text in _heading(compared, left, right):
+            click.echo(text)
+        common.show(_table(compared))
+        click.echo(_summary(compared))
+        if svg is not None:
+            click.echo(str(svg))
+
+
+def _short(side: Side) -> str:
+    return f"{side.name.text}, {side.library.version_string}"
+
+
+def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
+    for letter, side in (("A", a), ("B", b)):
+        header = side.launches[0].header
+        crowded = " (oversubscribed)" if header.oversubscribed else ""
+        yield (
+            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
+            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches of "
+            f"{', '.join(side.suites)}"
+        )
+    yield f"test: {found.test}, {found.how.alternative}; {found.why}"
+    if not found.differences:
+        yield "all recorded factors are equal"
+        return
+    yield "what differs between A and B, and so may be what the ratios show:"
+    for one in found.differences:
+        yield f"  {one.factor}: " + "; ".join(
+            f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
+            for value, names in one.values
+        )
+
+
+def _table(found: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    variants = any(line.cell.variant not in ("", "default") for line in found.lines)
+    settings = any(line.cell.settings for line in found.lines)
+    for name in (
+        "function",
+        *(["variant"] if variants else []),
+        *(["settings"] if settings else []),
+    ):
+        table.add_column(name, no_wrap=True)
+    for name in ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("faster", no_wrap=True)
+    for line in found.lines:
+        cell = line.cell
+        words = [cell.function]
+        words += [cell.variant] if variants else []
+        words += [cell.settings] if settings else []
+        table.add_row(
+            *words,
+            str(cell.bytes),
+            f"{1e6 * line.a.median:.2f}",
+            f"{1e6 * line.b.median:.2f}",
+            str(line.pairs) if line.pairs is not None else f"{line.a.launches}, {line.b.launches}",
+            _ratio(line),
+            "" if line.p is None else f"{line.p:.2g}",
+            "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
+            line.stars,
+            Text(_faster(line)),
+        )
+    return table
+
+
+def _ratio(line: Line) -> str:
+    if line.ratio is None:
+        return ""
+    if line.ratio_low is None or line.ratio_high is None:
+        return f"{line.ratio:.3f}"
+    return f"{line.ratio:.3f} [{line.ratio_low:.3f}, {line.ratio_high:.3f}]"
+
+
+def _faster(line: Line) -> str:
+    if line.faster in ("A", "B") and line.factor is not None:
+        return f"{line.faster}, {line.factor:.2f} times"
+    return line.reason if line.faster == "not compared" else "not shown"
+
+
+def _summary(found: Comparison) -> str:
+    lines = found.lines
+    text = (
+        f"of {len(lines)} cells A is faster in {found.count('A')}, B in {found.count('B')}; "
+        f"not shown in {found.count('not shown')} (adjusted p above {found.how.alpha:g})"
+    )
+    if found.count("not compared"):
+        text += f"; not compared: {found.count('not compared')}"
+    if found.only_a or found.only_b:
+        text += f"; only on one side: {found.only_a} cells of A, {found.only_b} of B"
+    return text
+
+
+def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
+    import msgspec
+
+    def side(one: Side) -> dict[str, Any]:
+        header = one.launches[0].header
+        return {
+            "name": one.name.text,
+            "database": str(one.database),
+            "campaign": one.campaign.id,
+            "suites": one.suites,
+            "launches": len(one.launches),
+            "library": msgspec.to_builtins(one.library),
+            "machine": msgspec.to_builtins(one.machine),
+            "nprocs": header.nprocs,
+            "ppn": header.ppn,
+            "oversubscribed": header.oversubscribed,
+        }
+
+    document: dict[str, Any] = {"a": side(a), "b": side(b)}
+    document |= msgspec.to_builtins(found)
+    document["differences"] = [
+        {"factor": one.factor, "a": one.values[0][0], "b": one.values[1][0]}
+        for one in found.differences
+    ]
+    document["lines"] = [
+        msgspec.to_builtins(line.cell)
+        | {key: value for key, value in msgspec.to_builtins(line).items() if key != "cell"}
+        for line in found.lines
+    ]
+    document["summary"] = {
+        "cells": len(found.lines),
+        "a_faster": found.count("A"),
+        "b_faster": found.count("B"),
+        "not_shown": found.count("not shown"),
+        "not_compared": found.count("not compared"),
+    }
+    return document
