@@ -1,4 +1,5 @@
-/* Lines, words and tokens of a plan. What each key means is in plan_keys.c. */
+/* Lines, words and tokens of a plan. What each key means is in plan_set.c
+ * and plan_case.c. */
 #include "plan.h"
 
 #include "measure/types.h"

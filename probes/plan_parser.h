@@ -1,4 +1,4 @@
-/* Between plan.c (lines and tokens) and plan_keys.c (what each key means). */
+/* Between plan.c (lines and tokens) and plan_set.c and plan_case.c (what each key means). */
 #ifndef PL_PLAN_PARSER_H
 #define PL_PLAN_PARSER_H
 
@@ -30,6 +30,13 @@ bool pl_finish_case(struct pl_parser *parser);
 bool pl_finish_pingpong(struct pl_parser *parser);
 /* What only the whole plan can tell. */
 bool pl_finish_plan(struct pl_parser *parser);
+
+/* Decimal digits only: no sign, no blank, no other base. False: refused with the range. */
+bool pl_take_number(struct pl_parser *parser, const char *text, uint64_t least, uint64_t most,
+                    uint64_t *value);
+bool pl_take_int(struct pl_parser *parser, const char *text, int least, int most, int *value);
+/* From `least` to INT_MAX. */
+bool pl_take_count(struct pl_parser *parser, const char *text, int least, int *value);
 
 /* Fill in error->why and return false. pl_refuse_token replaces the token as well. */
 bool pl_refuse(struct pl_parser *parser, const char *format, ...)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void put_string(FILE *out, const char *text)
 {
@@ -94,6 +95,11 @@ void pl_write_report(void)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0 || !path || !*path)
         return;
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* a rename would replace a device */
+        fprintf(stderr, "plumbline: cannot write the report %s: not a plain file\n", path);
+        return;
+    }
     char part[PATH_MAX];
     const int length = snprintf(part, sizeof part, "%s.part", path);
     errno = ENAMETOOLONG;

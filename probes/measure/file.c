@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 int pl_file_read(const char *path, char **text, size_t *size)
 {
@@ -33,4 +34,18 @@ int pl_file_read(const char *path, char **text, size_t *size)
     }
     *size = used;
     return error;
+}
+
+const char *pl_file_unfit(const char *path, const char *plan_path)
+{
+    struct stat there, plan;
+    if (!*path)
+        return "an empty name; write --out FILE";
+    if (stat(path, &there) != 0)
+        return NULL;
+    if (!S_ISREG(there.st_mode))
+        return "not a plain file; records would take its place, write another --out";
+    if (stat(plan_path, &plan) == 0 && plan.st_dev == there.st_dev && plan.st_ino == there.st_ino)
+        return "the plan itself; records would take its place, write another --out";
+    return NULL;
 }

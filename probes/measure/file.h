@@ -8,4 +8,8 @@
  * - 1. */
 int pl_file_read(const char *path, char **text, size_t *size);
 
+/* Why a file of records must not be put at `path`, NULL when it may: records never take the place
+ * of a folder, a device (a rename would, for root) or the plan itself. */
+const char *pl_file_unfit(const char *path, const char *plan_path);
+
 #endif

@@ -95,8 +95,13 @@ static int start_timers(struct launch *launch)
     return PL_EXIT_FINE;
 }
 
-static int open_record(struct launch *launch, const char *path)
+static int open_record(struct launch *launch, const char *path, const char *plan_path)
 {
+    const char *unfit = launch->world.rank == 0 ? pl_file_unfit(path, plan_path) : NULL;
+    if (pl_p2p_agree(&launch->world, unfit != NULL)) {
+        say(launch, path, unfit);
+        return PL_EXIT_USAGE;
+    }
     if (launch->world.rank == 0)
         pl_record_open(&launch->record, path);
     else
@@ -295,7 +300,7 @@ int pl_run(const char *plan_path, const char *out_path)
     if (result == PL_EXIT_FINE)
         result = start_timers(&launch);
     if (result == PL_EXIT_FINE)
-        result = open_record(&launch, out_path);
+        result = open_record(&launch, out_path, plan_path);
     bool recording = result == PL_EXIT_FINE;
     if (result == PL_EXIT_FINE)
         result = write_header(&launch);

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,9 +20,14 @@ import msgspec
 
 from plumbline import campaign, settings, tables
 from plumbline.plan import Plan, PlanCase
+from plumbline.reproducibility import experiment
+from plumbline.reproducibility import report as reproducibility_report
+from plumbline.reproducibility import settings as experiment_settings
+from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.candidates import DEFAULT, Menu
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline.workbench import Workbench, workbench
+from plumbline_db.connection import Database
 from plumbline_db.records import Case, Footer, Medians
 
 HERE = Path(__file__).parent
@@ -135,11 +141,44 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
     yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
 
 
+def reproducibility(bench: Workbench) -> Iterator[Figure]:
+    """`plumbline reproducibility --quick`: spread of ours over that of the plain schemes, and what
+    share of planted slow-downs is found."""
+    options = experiment_settings.checked(
+        experiment_settings.quick(), [one.name for one in bench.catalogue.functions]
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Database.open(Path(folder, "bench.db"), write=True) as db,
+    ):
+        ranks = experiment.begin(db, bench, options, new=True)
+        outcome = experiment.Experiment(ranks, options).run()
+        found = reproducibility_report.report(bench, ranks, options, outcome)
+    spread = found.spread
+    for name in PLAIN:
+        ratios = [row.ours.percent / row.plain[name].percent for row in spread.rows]
+        what = f"median of {spread.cells} cells, {spread.trials} trials"
+        yield Figure(f"spread of ours over plain ({name})", statistics.median(ratios), "", what)
+    what = f"{spread.smaller} of {spread.cells} cells smaller than both"
+    yield Figure("cells with a smaller spread", spread.smaller / spread.cells, "", what)
+    for estimator, table in found.effects.items():
+        alarms = table.false_alarms
+        what = f"{alarms.raw} of {alarms.comparisons} with p < {alarms.alpha:g}"
+        yield Figure(f"A/A over nominal ({estimator})", alarms.share / alarms.alpha, "", what)
+        for effect, classes in ((5, ("> 10 µs",)), (10, ("> 10 µs", "1-10 µs"))):
+            those = [p for p in table.power if p.effect == effect and p.size_class in classes]
+            cells, hits = sum(p.cells for p in those), sum(p.found for p in those)
+            what = f"{hits} of {cells} cells {' and '.join(classes)}"
+            share = hits / cells if cells else math.nan
+            yield Figure(f"planted {effect} % found ({estimator})", share, "", what)
+
+
 FIGURES: list[Callable[[Workbench], Iterator[Figure]]] = [
     launch_share,
     race_against_launches,
     preload,
     verdicts,
+    reproducibility,
 ]
 
 

@@ -157,6 +157,19 @@ def test_a_report_that_cannot_be_written(build: Build, tmp_path: Path, plain: st
     assert done.stderr.count("plumbline: cannot write the report") == 1
 
 
+def test_a_report_never_takes_the_place_of_a_device(
+    build: Build, tmp_path: Path, plain: str
+) -> None:
+    """A rename onto /dev/null would, for root; a pipe stands in for it here."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_REPORT": str(pipe)}
+    done = mpirun(4, build.program("application"), env=env)
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert done.stderr.count(f"cannot write the report {pipe}: not a plain file") == 1
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
 def test_errors_reach_the_handler_once(build: Build, tmp_path: Path) -> None:
     profile = tmp_path / "p"
     profile.write_text(

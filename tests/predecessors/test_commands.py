@@ -76,7 +76,7 @@ def complaint(words: list[str]) -> str:
         if found is None:
             return f"no command {name}"
         command = found
-    known = {name for one in command.get_params(context) for name in one.opts} | {"--help", "-h"}
+    known = {name for one in command.params for name in one.opts} | {"--help", "-h"}
     for word in words:
         if word == "--":
             break

@@ -19,7 +19,10 @@ from tests.probes.launch import ROOT, Launch, Probe
 
 FIRST = "plumbline-plan 1\n"
 CASE = "case id=0 function=MPI_Bcast bytes=8\n"
-LISTED = {"sync": "syncs", "clock": "clocks", "clock_sync": "clock_syncs", "type": "types"}
+LISTED = {
+    **{"sync": "syncs", "clock": "clocks", "clock_sync": "clock_syncs", "type": "types"},
+    **{"cache": "caches", "plain": "plain"},
+}
 
 
 def checked(probe: Probe, lines: str) -> Launch:
@@ -103,9 +106,16 @@ def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
 def documented() -> Iterator[tuple[str, str]]:
     """Every key=value of docs/plan-and-records.md whose value is a name, or names with | in it."""
     text = (ROOT / "docs" / "plan-and-records.md").read_text()
-    keys = "sync|clock|clock_sync|runtime|cache|nrep|function|variant|type|op"
+    keys = "sync|clock|clock_sync|runtime|cache|nrep|plain|function|variant|type|op"
     for key, values in re.findall(rf"\b({keys})=([A-Za-z0-9_|:./,]*[A-Za-z0-9_])", text):
-        yield from ((key, value) for value in values.split("|"))
+        if not values.startswith("criterion:"):  # stands for a name
+            yield from ((key, value) for value in values.split("|"))
+
+
+def keys_of(probe: Probe, word: str) -> set[str]:
+    """The keys of a line, as the probe lists them when it meets one that it does not know."""
+    _, _, listed = checked(probe, f"{word} frobnicate=1\n").stderr.partition("it has: ")
+    return set(listed.split())
 
 
 def line_with(key: str, value: str, probe: Probe) -> str:
@@ -143,6 +153,17 @@ def test_every_listed_name_is_accepted(probe: Probe) -> None:
 
 
 # --- 2c: order ----------------------------------------------------------------------------------
+
+
+def test_every_key_and_name_is_documented(probe: Probe) -> None:
+    """2b [run]: as above, the other way round: no key and no name is for those alone who read the
+    source."""
+    page = (ROOT / "docs" / "plan-and-records.md").read_text()
+    known = probe.known()
+    names = {name for kind in LISTED.values() for name in known[kind] if kind != "types"}
+    names |= {*known["criteria"], *keys_of(probe, "set"), *keys_of(probe, "case")}
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", page)) == []
+
 
 SET = (
     *("run=r", "seed=9", "blocks=1", "warmup=1", "rewarm=2", "sync=roundtime", "runtime=global"),

@@ -69,6 +69,34 @@ def test_no_plan_and_no_place_for_records(probe: Probe) -> None:
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("plan", "the plan itself"),
+        ("link", "the plan itself"),
+        ("folder", "not a plain file"),
+        ("pipe", "not a plain file"),  # stands in for /dev/null, which a rename would replace
+        ("", "an empty name"),
+    ],
+)
+def test_records_never_take_the_place_of_something_else(
+    probe: Probe, place: str, words: str
+) -> None:
+    plan = probe.write(GOOD)
+    (probe.folder / "link").symlink_to(plan)
+    (probe.folder / "folder").mkdir()
+    os.mkfifo(probe.folder / "pipe")
+    out = plan if place == "plan" else probe.folder / place if place else ""
+    before = sorted(probe.folder.iterdir()), plan.read_bytes()
+    mpirun = [*probe.command(3, {}), str(probe.binary)]
+    launch = probe.start([*mpirun, "--plan", str(plan), "--out", str(out)])
+    assert launch.code == 2
+    assert launch.stderr.count(f"probe: {out}: {words}") == 1
+    assert (sorted(probe.folder.iterdir()), plan.read_bytes()) == before
+    assert (probe.folder / "pipe").is_fifo()
+
+
+@pytest.mark.mpi
 def test_a_disk_that_fills_up(probe: Probe) -> None:
     """The file may have 64 blocks; the plan writes more. All ranks stop after the same block."""
     plan = probe.write("set blocks=100000\ncase id=0 function=MPI_Barrier bytes=0 reps=100\n")

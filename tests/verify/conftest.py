@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import settings
 
 from plumbline.guidelines import Guidelines, load
 from plumbline_db.records import Case, Medians, Verdict
+
+# A machine that others use takes its time.
+settings.register_profile("plumbline", deadline=None)
+settings.load_profile("plumbline")
 
 MakeMedians = Callable[..., Medians]
 MakeVerdict = Callable[..., Verdict]

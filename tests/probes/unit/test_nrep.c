@@ -136,7 +136,7 @@ static void check_coverage(void)
             honest += !isnan(value) && covers(worlds[w].count, value, 1e6);
             naive += naive_covers(worlds[w].count, 1e6);
         }
-        printf("# phi %.1f, n %d: honest %d, naive %d, silent %d of %d\n", worlds[w].phi,
+        printf("  phi %.1f, n %d: honest %d, naive %d, silent %d of %d\n", worlds[w].phi,
                worlds[w].count, honest, naive, silent, SERIES);
         CHECK(honest >= (int)(0.93 * (SERIES - silent)) && silent < SERIES / 10);
         CHECK(naive <= (int)(worlds[w].naive_at_most * SERIES));
@@ -152,7 +152,7 @@ static void check_stopping(void)
     enum { SERIES = 300 };
     char why[200];
     struct pl_nrep_rule honest = {.least = 20, .step = 10, .most = MOST}, plain = honest;
-    double values[PL_NREP_CONDITIONS];
+    double values[PL_NREP_CONDITIONS] = {1};
     int hits = 0, plain_hits = 0, ended = 0;
     CHECK(pl_nrep_parse(&honest, "median_ci:0.02", why, sizeof why));
     CHECK(pl_nrep_parse(&plain, "rse:0.0102", why, sizeof why)); /* 1.96 rse = 2 % */
@@ -174,7 +174,7 @@ static void check_stopping(void)
         }
         plain_hits += covers(plain_count, 0.02, 1e6);
     }
-    printf("# stopped by median_ci: %d of %d within 2 %%, by rse: %d\n", hits, SERIES, plain_hits);
+    printf("  stopped by median_ci: %d of %d within 2 %%, by rse: %d\n", hits, SERIES, plain_hits);
     CHECK(ended == SERIES);
     CHECK(hits >= (int)(0.88 * SERIES)); /* looking again and again costs some of the 95 % */
     CHECK(plain_hits <= (int)(0.65 * SERIES));

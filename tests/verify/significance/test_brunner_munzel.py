@@ -37,7 +37,7 @@ def scipys_statistic(left: Sequence[float], right: Sequence[float]) -> float:
 @pytest.mark.parametrize("m", [3, 4, 5])
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 @given(values=samples)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_few_launches_are_permuted(alternative: Alternative, m: int, values: list[float]) -> None:
     observed = scipys_statistic(values[:m], values[m:])
     splits = []

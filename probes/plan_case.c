@@ -1,0 +1,185 @@
+/* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
+#include "plan_parser.h"
+
+#include "measure/shape.h"
+#include "measure/types.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool take_id(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 0, &parser->current->id);
+}
+
+static bool take_function(struct pl_parser *parser, const char *value)
+{
+    parser->current->function = pl_function_by_name(value);
+    return parser->current->function != PL_FUNCTION_COUNT ||
+           pl_refuse(parser, "no such function; 'probe --list' names them (functions)");
+}
+
+static int call_nothing(const struct pl_call *call)
+{
+    (void)call;
+    return MPI_SUCCESS;
+}
+
+static bool take_variant(struct pl_parser *parser, const char *value)
+{
+    struct pl_case *c = parser->current;
+    c->variant_name = value;
+    if (strcmp(value, "default") == 0)
+        c->run = pl_call_mpi;
+    else if (strcmp(value, "library") == 0)
+        c->run = pl_call_pmpi;
+    else if (strcmp(value, "empty") == 0) {
+        c->empty = true;
+        c->run = call_nothing;
+    } else if ((c->variant = pl_variant_by_name(value)))
+        c->run = c->variant->run;
+    else
+        return pl_refuse(parser, "no such variant; write 'default', 'library', 'empty' or a name "
+                                 "that 'probe --list' gives (variants)");
+    return true;
+}
+
+static bool take_config(struct pl_parser *parser, const char *value)
+{
+    for (int i = 0; i < parser->plan->config_count; i++)
+        if (strcmp(parser->plan->configs[i].id, value) == 0) {
+            parser->current->config = i;
+            return true;
+        }
+    return pl_refuse(parser, "no such config; put a line 'config id=%.64s …' above", value);
+}
+
+static bool take_bytes(struct pl_parser *parser, const char *value)
+{
+    uint64_t bytes;
+    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
+        return false;
+    parser->current->bytes = (long long)bytes;
+    return true;
+}
+
+static bool take_type(struct pl_parser *parser, const char *value)
+{
+    parser->type_name = value;
+    parser->current->type = pl_type_by_name(value);
+    return parser->current->type >= 0 ||
+           pl_refuse(parser, "no such datatype; 'probe --list' names them (types)");
+}
+
+static bool take_op(struct pl_parser *parser, const char *value)
+{
+    parser->op_name = value;
+    parser->current->op = pl_op_by_name(value);
+    return parser->current->op >= 0 ||
+           pl_refuse(parser, "no such operation; 'probe --list' names them (ops)");
+}
+
+static bool take_root(struct pl_parser *parser, const char *value)
+{
+    if (!pl_take_count(parser, value, 0, &parser->current->root))
+        return false;
+    return parser->nprocs == 0 || parser->current->root < parser->nprocs ||
+           pl_refuse(parser, "there are %d ranks; write a root from 0 to %d", parser->nprocs,
+                     parser->nprocs - 1);
+}
+
+static bool take_reps(struct pl_parser *parser, const char *value)
+{
+    if (!pl_take_count(parser, value, 1, &parser->current->reps))
+        return false;
+    if (parser->reps_line == 0) {
+        parser->reps_line = parser->error->line;
+        parser->reps = parser->current->reps;
+    }
+    return true;
+}
+
+static bool take_delay(struct pl_parser *parser, const char *value)
+{
+    uint64_t ns;
+    if (!pl_take_number(parser, value, 0, 1000000000, &ns))
+        return false;
+    parser->current->delay_ns = (int64_t)ns;
+    return true;
+}
+
+const struct pl_key pl_case_keys[] = {
+    {"id", take_id, true},
+    {"function", take_function, true},
+    {"variant", take_variant, false},
+    {"config", take_config, false},
+    {"bytes", take_bytes, true},
+    {"type", take_type, false},
+    {"op", take_op, false},
+    {"root", take_root, false},
+    {"reps", take_reps, false},
+    {"delay_ns", take_delay, false},
+};
+const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
+
+bool pl_finish_case(struct pl_parser *parser)
+{
+    const struct pl_case *c = parser->current;
+    const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
+
+    if (c->variant && c->variant->function != c->function)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "it computes %s, not %s; 'probe --list' says which variants fit",
+                               pl_function_name(c->variant->function),
+                               pl_function_name(c->function));
+    if (pl_function_reduces(c->function) && !pl_op_defined(c->op, c->type)) {
+        if (parser->op_name || !parser->type_name)
+            return pl_refuse_token(parser, "op", op,
+                                   "MPI does not define %s on %s; choose another op or type", op,
+                                   type);
+        return pl_refuse_token(parser, "type", type,
+                               "MPI does not define the default op %s on %s; add an op=", op, type);
+    }
+    if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
+                       parser->nprocs ? parser->nprocs : 1)) {
+        char bytes[32];
+        snprintf(bytes, sizeof bytes, "%lld", c->bytes);
+        return pl_refuse_token(parser, "bytes", bytes,
+                               "more than %d elements of %s; write a smaller number", INT_MAX,
+                               type);
+    }
+    return true;
+}
+
+static bool take_round_trip_bytes(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 0,
+                         &parser->plan->pingpongs[parser->plan->pingpong_count - 1].bytes);
+}
+
+static bool take_round_trips(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 1,
+                         &parser->plan->pingpongs[parser->plan->pingpong_count - 1].reps);
+}
+
+const struct pl_key pl_pingpong_keys[] = {
+    {"bytes", take_round_trip_bytes, true},
+    {"reps", take_round_trips, false},
+};
+const int pl_pingpong_key_count = sizeof pl_pingpong_keys / sizeof *pl_pingpong_keys;
+
+bool pl_finish_pingpong(struct pl_parser *parser)
+{
+    const struct pl_pingpong *all = parser->plan->pingpongs;
+    int last = parser->plan->pingpong_count - 1;
+    for (int i = 0; i < last; i++)
+        if (all[i].bytes == all[last].bytes) {
+            char bytes[16];
+            snprintf(bytes, sizeof bytes, "%d", all[last].bytes);
+            return pl_refuse_token(parser, "bytes", bytes, "line %d has the same size; leave one",
+                                   all[i].line);
+        }
+    return true;
+}

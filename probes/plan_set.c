@@ -1,0 +1,225 @@
+/* The keys of `set` lines: a key is one function and one line of a table. What only the whole plan
+ * can tell stands at the end. */
+#include "plan_parser.h"
+
+#include "measure/cache.h"
+#include "measure/plain.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool take_run(struct pl_parser *parser, const char *value)
+{
+    parser->plan->run = value;
+    return true;
+}
+
+static bool take_seed(struct pl_parser *parser, const char *value)
+{
+    return pl_take_number(parser, value, 0, UINT64_MAX, &parser->plan->seed);
+}
+
+static bool take_blocks(struct pl_parser *parser, const char *value)
+{
+    parser->blocks_given = true;
+    return pl_take_count(parser, value, 0, &parser->plan->blocks);
+}
+
+static bool take_warmup(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 0, &parser->plan->warmup);
+}
+
+static bool take_rewarm(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 0, &parser->plan->rewarm);
+}
+
+static bool take_sync(struct pl_parser *parser, const char *value)
+{
+    parser->plan->sync = pl_sync_by_name(value);
+    return parser->plan->sync ||
+           pl_refuse(parser, "no such start scheme; 'probe --list' names them (syncs)");
+}
+
+static bool take_clock(struct pl_parser *parser, const char *value)
+{
+    parser->plan->clock = pl_clock_by_name(value);
+    if (!parser->plan->clock)
+        return pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
+    const char *missing = pl_clock_missing(parser->plan->clock);
+    return !missing || pl_refuse(parser, "%s", missing);
+}
+
+static bool take_clock_sync(struct pl_parser *parser, const char *value)
+{
+    parser->plan->clock_sync = pl_clock_sync_by_name(value);
+    return parser->plan->clock_sync ||
+           pl_refuse(parser, "no such clock synchronisation; 'probe --list' names them "
+                             "(clock_syncs)");
+}
+
+static bool take_clock_fit_ms(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 1, 60000, &parser->plan->clock_fit_ms);
+}
+
+static bool take_clock_multiple(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 1, 1000000, &parser->plan->clock_multiple);
+}
+
+static bool take_runtime(struct pl_parser *parser, const char *value)
+{
+    bool global = strcmp(value, "global") == 0;
+    parser->plan->runtime = global ? PL_RUNTIME_GLOBAL : PL_RUNTIME_LOCAL;
+    return global || strcmp(value, "local") == 0 ||
+           pl_refuse(parser, "no such run time; write local (the largest of the ranks' own times) "
+                             "or global (first start to last end on the global clock)");
+}
+
+static bool take_window_us(struct pl_parser *parser, const char *value)
+{
+    int window_us = 0;
+    if (!pl_take_int(parser, value, 0, 60000000, &window_us))
+        return false;
+    parser->plan->window_ns = window_us * INT64_C(1000);
+    return true;
+}
+
+static bool take_budget_ms(struct pl_parser *parser, const char *value)
+{
+    uint64_t budget;
+    if (!pl_take_number(parser, value, 1, INT_MAX, &budget))
+        return false;
+    parser->plan->budget_ms = (int64_t)budget;
+    return true;
+}
+
+static bool take_cache(struct pl_parser *parser, const char *value)
+{
+    return pl_cache_mode_by_name(value, &parser->plan->cache) ||
+           pl_refuse(parser, "no such state of the caches; write warm, cycle or overwrite");
+}
+
+static bool take_nrep(struct pl_parser *parser, const char *value)
+{
+    return pl_nrep_parse(&parser->plan->nrep, value, parser->error->why, sizeof parser->error->why);
+}
+
+static bool take_nrep_min(struct pl_parser *parser, const char *value)
+{
+    parser->nrep_min_given = true;
+    return pl_take_count(parser, value, 1, &parser->plan->nrep.least);
+}
+
+static bool take_nrep_step(struct pl_parser *parser, const char *value)
+{
+    parser->nrep_step_given = true;
+    return pl_take_count(parser, value, 1, &parser->plan->nrep.step);
+}
+
+static bool take_nrep_max(struct pl_parser *parser, const char *value)
+{
+    parser->nrep_max_given = true;
+    return pl_take_count(parser, value, 1, &parser->plan->nrep.most);
+}
+
+static bool take_plain(struct pl_parser *parser, const char *value)
+{
+    parser->plan->plain = pl_plain_by_name(value);
+    return parser->plan->plain ||
+           pl_refuse(parser, "no such loop; 'probe --list' names them (plain)");
+}
+
+const struct pl_key pl_set_keys[] = {
+    {"run", take_run, false},
+    {"seed", take_seed, false},
+    {"blocks", take_blocks, false},
+    {"warmup", take_warmup, false},
+    {"rewarm", take_rewarm, false},
+    {"sync", take_sync, false},
+    {"clock", take_clock, false},
+    {"budget_ms", take_budget_ms, false},
+    {"cache", take_cache, false},
+    {"nrep", take_nrep, false},
+    {"nrep_min", take_nrep_min, false},
+    {"nrep_step", take_nrep_step, false},
+    {"nrep_max", take_nrep_max, false},
+    {"clock_sync", take_clock_sync, false},
+    {"clock_fit_ms", take_clock_fit_ms, false},
+    {"clock_multiple", take_clock_multiple, false},
+    {"runtime", take_runtime, false},
+    {"window_us", take_window_us, false},
+    {"plain", take_plain, false},
+};
+const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
+
+static bool refuse_number(struct pl_parser *parser, int line, const char *key, int value,
+                          const char *why)
+{
+    char number[16];
+    parser->error->line = line;
+    snprintf(number, sizeof number, "%d", value);
+    return pl_refuse_token(parser, key, number, "%s", why);
+}
+
+/* A rule and its bounds stand on one line, and in place of blocks and reps. */
+static bool finish_rule(struct pl_parser *parser)
+{
+    const struct pl_nrep_rule *rule = &parser->plan->nrep;
+    const char *lonely = parser->nrep_min_given    ? "nrep_min"
+                         : parser->nrep_step_given ? "nrep_step"
+                         : parser->nrep_max_given  ? "nrep_max"
+                                                   : NULL;
+    if (rule->count == 0) {
+        if (!lonely)
+            return true;
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, lonely, "…", "it bounds a stopping rule; add nrep=…");
+    }
+    if (parser->blocks_given)
+        return refuse_number(parser, parser->set_line, "blocks", parser->plan->blocks,
+                             "a stopping rule decides how many blocks there are; leave out blocks "
+                             "or nrep");
+    if (parser->reps_line > 0)
+        return refuse_number(parser, parser->reps_line, "reps", parser->reps,
+                             "a stopping rule decides how many samples there are; leave out reps "
+                             "here or nrep in the set line");
+    if (rule->most < rule->least)
+        return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
+                             "it is below nrep_min; raise it");
+    for (int i = 0; i < rule->count; i++)
+        if (rule->conditions[i].window > rule->most)
+            return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
+                                 "it is below the window of a criterion, which could never be met; "
+                                 "raise it or choose a smaller window");
+    return true;
+}
+
+bool pl_finish_plan(struct pl_parser *parser)
+{
+    struct pl_plan *plan = parser->plan;
+    if (!finish_rule(parser))
+        return false;
+    if (plan->plain && (plan->nrep.count > 0 || plan->cache != PL_CACHE_WARM)) {
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, "plain", plan->plain->name,
+                               "such programs know neither stopping rules nor cold caches; leave "
+                               "out nrep and cache, or plain");
+    }
+    if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, "runtime", "global",
+                               "plain loops have the ranks' own times alone; leave out plain or "
+                               "runtime");
+    }
+    if (plan->nrep.count > 0) {
+        int64_t after_first = plan->nrep.most - plan->nrep.least;
+        plan->blocks = 1 + (int)((after_first + plan->nrep.step - 1) / plan->nrep.step);
+        for (int i = 0; i < plan->case_count; i++)
+            plan->cases[i].reps = plan->nrep.most;
+    }
+    return true;
+}
