@@ -155,7 +155,6 @@ def test_every_listed_name_is_accepted(probe: Probe) -> None:
 # --- 2c: order ----------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="room clocks has not written its keys into the page yet")
 def test_every_key_and_name_is_documented(probe: Probe) -> None:
     """2b [run]: as above, the other way round: no key and no name is for those alone who read the
     source."""

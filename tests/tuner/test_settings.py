@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from plumbline import campaign
 from plumbline import settings as settings_file
 from plumbline.settings import SIZES, load
+from plumbline.workbench import Workbench
 from plumbline_db.errors import UsageError
 
 
@@ -94,3 +97,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_without_a_file_the_message_names_none() -> None:
     with pytest.raises(UsageError, match=r"^campaign: root must be a rank$"):
         load(None, {"nprocs": 4, "root": 9})
+
+
+def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "processing_units", lambda: 2)
+    asked = load(None, {"nprocs": 65})
+    with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
+        campaign.starter(cast(Workbench, None), asked)

@@ -101,7 +101,18 @@ def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
 
 
+# More ranks than this on one processing unit stop the machine, and measure nothing.
+MOST_RANKS_PER_UNIT = 32
+
+
 def starter(bench: Workbench, settings: Settings) -> Starter:
+    """Raises UsageError for more ranks than this machine can hold."""
+    most = MOST_RANKS_PER_UNIT * processing_units()
+    if settings.nprocs > most:
+        raise UsageError(
+            f"{settings.nprocs} ranks on {processing_units()} processing units: at most {most} "
+            "are started here"
+        )
     return Starter(
         family=bench.family,
         installation=bench.installation,
