@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     effect_sizes: list[int] = _list(*SPREAD_SIZES)
     effect_launches: int = 15
     effects: list[float] = _list(2.0, 5.0, 10.0, 20.0)
-    blocks: int = 25
+    blocks: int = 12
     reps: int = 4
     warmup: int = 16
     rewarm: int = 2
