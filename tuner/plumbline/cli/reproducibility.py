@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from plumbline.reproducibility.settings import Settings
 
 _ESTIMATORS = {
-    "medians": "launch medians, as `plumbline verify` compares them",
-    "pairs": "all pairs of samples within a launch",
+    "medians": "launch medians, as PGMPI compares them",
+    "pairs": "all pairs of samples within a launch, as `plumbline verify` compares them",
 }
 
 
