@@ -197,11 +197,12 @@ def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[L
 
 def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
-    cases and in which order: `launch_samples`. Other averages: plumbline.averages."""
-    return [
-        Medians(found.case, found.runs, [1e-9 * float(np.median(ns)) for ns in found.ns])
-        for found in launch_samples(db, campaign, suites)
-    ]
+    cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
+    return [medians_of(found) for found in launch_samples(db, campaign, suites)]
+
+
+def medians_of(found: LaunchSamples) -> Medians:
+    return Medians(found.case, found.runs, [1e-9 * float(np.median(ns)) for ns in found.ns])
 
 
 class Surroundings(NamedTuple):

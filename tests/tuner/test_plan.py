@@ -53,9 +53,9 @@ def test_what_is_usual_is_not_written() -> None:
     plan = Plan("r", 7, (PlanCase("MPI_Bcast", 8),))
     assert plan.text() == (
         "plumbline-plan 1\n"
-        "set run=r seed=7 blocks=4 warmup=16 rewarm=3 sync=barrier\n"
+        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=barrier\n"
         "case id=0 function=MPI_Bcast variant=default config=default bytes=8 type=MPI_BYTE "
-        "op=MPI_BOR root=0 reps=12\n"
+        "op=MPI_BOR root=0 reps=4\n"
     )
     other = msgspec.structs.replace(
         plan,
@@ -68,7 +68,7 @@ def test_what_is_usual_is_not_written() -> None:
         budget_ms=300,
     )
     assert other.text().splitlines()[1] == (
-        "set run=r seed=7 blocks=4 warmup=16 rewarm=3 sync=window budget_ms=300 clock=tsc "
+        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=window budget_ms=300 clock=tsc "
         "clock_sync=jk runtime=global window_us=50 clock_multiple=20"
     )
 

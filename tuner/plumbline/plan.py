@@ -86,10 +86,10 @@ class Plan(msgspec.Struct, frozen=True):
     seed: int
     cases: tuple[PlanCase, ...]
     data: Data = Data()
-    blocks: int = 4
-    reps: int = 12
+    blocks: int = 12
+    reps: int = 4
     warmup: int = 16
-    rewarm: int = 3
+    rewarm: int = 2
     sync: str = "barrier"
     plain: str = ""
     cache: str = "warm"

@@ -51,8 +51,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     seed: int = 1
     launches: int = 9
     launches_max: int = 0
-    blocks: int = 4
-    reps: int = 12
+    blocks: int = 12
+    reps: int = 4
     rounds: int = 4
     budget_seconds: float = 180.0
     launch_timeout_seconds: float = 120.0

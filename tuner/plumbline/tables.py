@@ -75,6 +75,7 @@ class Table:
         self._lab = lab
         self._suites: list[str] = []
         self._suite = suite
+        self._samples: list[runs.LaunchSamples] = []
         self._medians: list[Medians] = []
         self._obstacles: list[Obstacle] = []
         self._verification = Verification(
@@ -94,10 +95,13 @@ class Table:
         self._suites.append(suite)
         launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
         factors.require_joinable(factors.named(launches))
-        self._medians += runs.medians(self._lab.db, self._lab.campaign, [suite])
+        found = runs.launch_samples(self._lab.db, self._lab.campaign, [suite])
+        self._samples += found
+        self._medians += map(runs.medians_of, found)
         self._obstacles += _obstacles(self._lab, [suite])
         refused = _refused(self._lab, self._suites, self._medians)
-        self._verification.look(Look(self._medians, self._suites, [*self._obstacles, *refused]))
+        obstacles = [*self._obstacles, *refused]
+        self._verification.look(Look(self._medians, self._suites, obstacles, self._samples))
         return self._verification.verdicts()
 
     def open_cells(self) -> int:

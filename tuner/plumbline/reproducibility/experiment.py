@@ -23,8 +23,8 @@ from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Progress, Starter
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
-from plumbline.reproducibility.estimators import ESTIMATORS
 from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.verify.estimators import ESTIMATORS
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
 from plumbline_db.connection import Database

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Medians
+
+if TYPE_CHECKING:
+    from plumbline_db.runs import LaunchSamples
 
 LIBRARY = "default"  # variant and config of the library's own call
 
@@ -36,10 +43,17 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 class Index:
     """Times by side and launch. `seconds[side]` maps a launch number to the median of that launch;
-    `obstacles[side]` says why a planned side was not timed."""
+    `obstacles[side]` says why a planned side was not timed. Where a launch gave the `samples` of
+    both sides, they are compared sample by sample, else median by median."""
 
-    def __init__(self, medians: Iterable[Medians], obstacles: Sequence[Obstacle] = ()) -> None:
+    def __init__(
+        self,
+        medians: Iterable[Medians],
+        obstacles: Sequence[Obstacle] = (),
+        samples: Iterable[LaunchSamples] = (),
+    ) -> None:
         self.seconds: dict[Side, dict[int, float]] = {}
+        self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
         self.obstacles = {
             Side(each.function, each.variant, each.bytes): each.reason for each in obstacles
         }
@@ -55,6 +69,11 @@ class Index:
                     f"and {context}: verify one of them at a time"
                 )
             self._add(Side(case.function, case.variant, case.bytes), entry)
+        for found in samples:
+            case = found.case
+            if case.config == LIBRARY and not case.knobs:
+                side = Side(case.function, case.variant, case.bytes)
+                self._ns.setdefault(side, {}).update(zip(found.runs, found.ns, strict=True))
 
     def _add(self, side: Side, entry: Medians) -> None:
         if len(entry.runs) != len(entry.seconds):
@@ -96,10 +115,17 @@ class Index:
         for run in sorted(lefts.keys() & rights.keys()):
             a, b = lefts[run], rights[run]
             if 0 < a < math.inf and 0 < b < math.inf:
-                ratios.append(math.log(a) - math.log(b) - math.log(factor))
+                ratios.append(self._log_ratio(left, right, run) - math.log(factor))
             else:
                 unusable += 1
         return ratios, unusable
+
+    def _log_ratio(self, left: Side, right: Side, run: int) -> float:
+        """A sample below the timer's unit counts as one nanosecond."""
+        lefts, rights = self._ns.get(left, {}).get(run), self._ns.get(right, {}).get(run)
+        if lefts is None or rights is None:
+            return math.log(self.seconds[left][run]) - math.log(self.seconds[right][run])
+        return estimators.pairs(np.maximum(lefts, 1), np.maximum(rights, 1))
 
     def _planned(self) -> Iterable[Side]:
         return (*self.seconds, *self.obstacles)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,9 @@ from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline.verify.sequential import Family, Question, Standing, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Medians, Verdict
+
+if TYPE_CHECKING:
+    from plumbline_db.runs import LaunchSamples
 
 # Log ratios that differ by less are equal: a nanosecond in a millisecond.
 SAME = 1e-6
@@ -44,11 +48,13 @@ class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
 class Look(msgspec.Struct, frozen=True):
     """What there is at one look: the medians of all launches so far, and the suites that these are
     from. They come from one campaign, so that equal launch numbers are the same launch.
-    `obstacles` name planned sides that were not timed (a mock-up that failed its check)."""
+    `obstacles` name planned sides that were not timed (a mock-up that failed its check). `samples`
+    are those behind the medians, where there are any."""
 
     medians: Sequence[Medians]
     suites: list[str]
     obstacles: Sequence[Obstacle] = ()
+    samples: Sequence[LaunchSamples] = ()
 
 
 class Verification:
@@ -73,7 +79,7 @@ class Verification:
 
     def look(self, at: Look) -> None:
         """Judges what is undecided by all launches so far. A cell that is decided stays so."""
-        index = Index(at.medians, at.obstacles)
+        index = Index(at.medians, at.obstacles, at.samples)
         if self._family is None:
             self._cells = [
                 cell for kind in all_kinds() for cell in kind.cells(index, self._guidelines)
