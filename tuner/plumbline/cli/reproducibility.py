@@ -60,8 +60,8 @@ def command(
     Repeats whole experiments and compares how far their results lie apart with what one launch of a
     plain benchmark program reports in the same minutes; compares every cell with itself; plants
     delays and counts which are found. The spread is measured for MPI_Bcast and MPI_Allreduce, the
-    rest for all functions (--quick: for four), unless --functions says otherwise. Interrupted, the
-    same command goes on.
+    rest for all functions (--quick: for these two), unless --functions says otherwise. Interrupted,
+    the same command goes on.
 
     \b
     Example:

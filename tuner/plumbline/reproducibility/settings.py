@@ -15,7 +15,6 @@ from plumbline_db.errors import UsageError
 COMMAND = "reproducibility"
 SPREAD_FUNCTIONS = ("MPI_Bcast", "MPI_Allreduce")
 SPREAD_SIZES = (8, 64, 512, 4096, 16384, 65536)
-QUICK_FUNCTIONS = ("MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Allgather")
 # What is measured of these is not communication, or has one size only.
 _NO_EFFECTS = frozenset({"MPI_Barrier", "MPI_Reduce_local"})
 
@@ -37,11 +36,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     sizes: list[int] = _list(*SPREAD_SIZES)
     trials: int = 10
     launches: int = 30
-    effect_functions: list[str] = _list(*QUICK_FUNCTIONS)
+    effect_functions: list[str] = _list(*SPREAD_FUNCTIONS)
     effect_sizes: list[int] = _list(*SPREAD_SIZES)
     effect_launches: int = 15
     effects: list[float] = _list(2.0, 5.0, 10.0, 20.0)
-    blocks: int = 12
+    blocks: int = 24
     reps: int = 4
     warmup: int = 16
     rewarm: int = 2
