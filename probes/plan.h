@@ -66,7 +66,7 @@ struct pl_plan {
     const struct pl_clock *clock;
     const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */
     int clock_fit_ms;                       /* over how long a drift is learnt */
-    int clock_multiple; /* of the clock's residual error: shorter global run times are refused */
+    int clock_multiple; /* of the clock's residual error: shorter cases are refused */
     const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
     int64_t window_ns; /* 0: by measurement */
@@ -78,6 +78,12 @@ struct pl_plan {
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
 };
+
+/* Start scheme or run time is by the global clock. */
+static inline bool pl_plan_is_global(const struct pl_plan *plan)
+{
+    return plan->sync->global_clock || plan->runtime == PL_RUNTIME_GLOBAL;
+}
 
 struct pl_plan_error {
     int line;        /* 0: the plan as a whole */

@@ -4,11 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool pl_clocks_needed(const struct pl_plan *plan)
-{
-    return plan->sync->global_clock || plan->runtime == PL_RUNTIME_GLOBAL;
-}
-
 /* What a domain's leader says of itself. */
 struct face {
     struct pl_model model;
@@ -62,7 +57,7 @@ bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct
 {
     global->model = PL_MODEL_IDENTITY;
     *error_ns = 0;
-    if (!pl_clocks_needed(plan))
+    if (!pl_plan_is_global(plan))
         return true;
     pl_global_learn(global);
     pl_record_clock_sync(record, global->algorithm->name, pl_global_domains(global),
@@ -79,7 +74,8 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Why the samples of a case are no results; false when they are. */
+/* Why the samples of a case are no results; false when they are. Starts on the global clock put its
+ * error into local times too: who starts first waits for the others inside the call. */
 static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t error_ns,
                     char *reason, size_t size)
 {
@@ -90,7 +86,7 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
                  tally->late, tally->overrun);
         return true;
     }
-    if (plan->runtime != PL_RUNTIME_GLOBAL || tally->count == 0)
+    if (tally->count == 0)
         return false;
     qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, by_value);
     int64_t median = tally->ns[tally->count / 2];
@@ -98,7 +94,8 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
         return false;
     snprintf(reason, size,
              "too short for the global clock: median %" PRId64 " ns, below %d times its residual "
-             "error of %" PRId64 " ns; use runtime=local, or a smaller clock_multiple",
+             "error of %" PRId64 " ns; use runtime=local with sync=barrier or dissemination, or a "
+             "smaller clock_multiple",
              median, plan->clock_multiple, error_ns);
     return true;
 }
@@ -107,7 +104,7 @@ bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, c
                      int count, int64_t error_ns)
 {
     char reason[256];
-    if (!pl_clocks_needed(rounds->plan))
+    if (!pl_plan_is_global(rounds->plan))
         return true;
     int64_t end_ns = record_error(global, rounds->record, "end");
     for (int i = 0; i < count && global->world->rank == 0; i++)

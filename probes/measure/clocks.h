@@ -7,18 +7,15 @@
 #include "measure/rounds.h"
 #include "record.h"
 
-/* Start scheme or run time is by the global clock. */
-bool pl_clocks_needed(const struct pl_plan *plan);
-
 /* Collective: learns the models where they are needed, and records synchronisation, models and
  * error. False: rank 0 is out of memory. */
 bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct pl_record *record,
                     int64_t *error_ns);
 
 /* Collective, after the last block: records the error, and which of the `count` cases are no
- * results: none of their repetitions was valid or, with runtime=global, their median is below
- * clock_multiple times the larger of the errors at start (`error_ns`) and end. Samples in the
- * tallies are sorted. False: rank 0 is out of memory. */
+ * results: none of their repetitions was valid or their median is below clock_multiple times the
+ * larger of the errors at start (`error_ns`) and end. Nothing where no global clock is needed.
+ * Samples in the tallies are sorted. False: rank 0 is out of memory. */
 bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, const int *cases,
                      int count, int64_t error_ns);
 

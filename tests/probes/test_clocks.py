@@ -117,3 +117,21 @@ def test_cells_shorter_than_the_error_are_refused(probe: Probe) -> None:
     assert "below 1000000 times its residual error" in refused.reason
     assert "use runtime=local" in refused.reason
     assert len(launch.samples[0].ns) == 20
+
+
+def test_local_times_started_by_a_wrong_clock_are_refused(probe: Probe) -> None:
+    """Ranks whose clocks were never synchronised start apart by as much, and local times contain
+    it: they are as long as the error itself, so no multiple of it."""
+    allreduce = "case id=0 function=MPI_Allreduce bytes=8 reps=20"
+    for _ in range(5):  # MPI_Wtime starts with MPI_Init: ranks may happen to do so together
+        launch = run(probe, "sync=roundtime clock=wtime clock_sync=none", 4, allreduce)
+        if max(max(error.errors_ns) for error in launch.of(ClockError)) > 200_000:
+            break
+    (refused,) = launch.of(Refused)
+    assert launch.header.runtime == "local"
+    assert "times its residual error" in refused.reason or "no repetition" in refused.reason
+
+
+def test_local_times_started_by_a_right_clock_are_not(probe: Probe) -> None:
+    launch = run(probe, "sync=roundtime clock_multiple=1000000", 2)
+    assert launch.of(ClockError) and not launch.of(Refused)
