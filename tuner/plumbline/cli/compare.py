@@ -61,7 +61,7 @@ _LONGEST = 90  # characters of a factor's value; --json has all of it
 @click.option("--all-variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=common.NewFile(),
     help="Draw run times by size, with asterisks, into this file (SVG).",
 )
 @common.db_option
@@ -106,7 +106,7 @@ def command(
     compared = compare.compare(left, right, how)
     if svg is not None:
         spec = comparison_chart.specification(compared, _short(left), _short(right))
-        svg.write_text(chart.render(spec), encoding="utf-8")
+        common.write(svg, chart.render(spec))
     if as_json:
         common.print_json(_document(compared, left, right))
     else:
