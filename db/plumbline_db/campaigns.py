@@ -48,11 +48,6 @@ def put(db: Database, campaign: Campaign) -> None:
 _LOOPS = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END IS NULL "
 
 
-def by_key(db: Database, key: str) -> Campaign | None:
-    row = db.row(_SELECT + "WHERE key = :key", {"key": key})
-    return None if row is None else _record(row)
-
-
 def get(db: Database, id: str | None) -> Campaign:
     """The campaign `id`; None means the one that was started last."""
     if id is None:

@@ -207,7 +207,7 @@ def medians_of(found: LaunchSamples) -> Medians:
 
 class Surroundings(NamedTuple):
     """What the probe said about the surroundings of a finished launch; `wall_seconds` from header
-    to footer, which `load` covers."""
+    to footer, which `load` covers. `started` (ISO 8601) and `seconds` are of the whole launch."""
 
     number: int
     run: str
@@ -215,6 +215,8 @@ class Surroundings(NamedTuple):
     header: Header
     load: Load | None
     wall_seconds: float
+    started: str
+    seconds: float
 
 
 def surroundings(
@@ -222,7 +224,7 @@ def surroundings(
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(
-        """SELECT run.number, run.id, suite.name, run.header, run.footer
+        """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
@@ -237,8 +239,10 @@ def surroundings(
             msgspec.json.decode(text, type=Header),
             trust.load_of(db, number),
             msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
+            started,
+            seconds,
         )
-        for number, run, suite, text, footer in found
+        for number, run, suite, text, footer, started, seconds in found
         if suites is None or suite in suites
     ]
 

@@ -62,7 +62,9 @@ def test_oversubscribed_ranks_share_cores_and_are_not_called_unbound() -> None:
 
 def launch(number: int, busy: float, own: float, stolen: float = 0.0) -> Surroundings:
     load = Load([HostLoad("node1", 0.5, 0.6, busy, own, stolen), HostLoad("n2", 0, 0, 1, 1, 0)])
-    return Surroundings(number, f"c/before-{number:03}", "before", header(), load, 2.0)
+    started = "2025-03-01T10:00:01+00:00"
+    name = f"c/before-{number:03}"
+    return Surroundings(number, name, "before", header(), load, 2.0, started, 2.5)
 
 
 def test_launches_beside_other_work_are_counted() -> None:

@@ -1,7 +1,9 @@
 """Two sides, cell by cell: who is faster, by how much, how sure is that (seed 002, section 5.2).
 
 Pure: sides in, lines out. The replicate is the launch. Two sides whose launches belong together are
-compared in pairs; others as two samples, and then what has drifted between them is in the ratio."""
+compared in pairs. Others are two samples; but a machine has states that last over many launches, so
+that launches of a side are no independent replicates, and what changed between the sides cannot be
+told from what they are. There p speaks of the samples alone, and no side is called faster."""
 
 from __future__ import annotations
 
@@ -12,16 +14,21 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from plumbline import factors
+from plumbline import factors, side_conditions
 from plumbline.factors import Difference
+from plumbline.side_conditions import SideConditions
 from plumbline.sides import Side
 from plumbline.verify.launch_averages import averages
 from plumbline.verify.statistics import TESTS, Alternative, Test, benjamini_hochberg, stars
 from plumbline_db.errors import UsageError
 from plumbline_db.runs import LaunchSamples
 
-Outcome = Literal["A", "B", "not shown", "not compared"]
+Verdict = Literal[
+    "A faster", "B faster", "differs", "differs (unpaired)", "not shown", "not compared"
+]
 PAIRED, UNPAIRED = "signed-rank", "rank-sum"
+# They say that two distributions differ, in place or in spread: no side is the faster one.
+NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
 
 
 class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +71,9 @@ class Sample(msgspec.Struct, frozen=True):
 
 class Line(msgspec.Struct, frozen=True):
     """`ratio`: A over B, with its interval at the confidence asked for; `factor`: how many times as
-    fast the faster side is. `stars` are those of `p_adjusted`. `reason`: what else there is to
-    know, or why the cell was not compared."""
+    fast the faster side is, where one is named. `stars` are those of `p_adjusted`; none where the
+    sides were not measured together. `reason`: what else there is to know, or why the cell was not
+    compared."""
 
     cell: Cell
     a: Sample
@@ -77,25 +85,30 @@ class Line(msgspec.Struct, frozen=True):
     p: float | None
     p_adjusted: float | None
     stars: str
-    faster: Outcome
+    verdict: Verdict
     factor: float | None
     reason: str
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """`why` says why this test. `only_a`, `only_b`: cells that the other side has not."""
+    """`paired`: the test compares pairs. `together`: the sides were measured in the same launches,
+    or in turn; where they were not, no side is called faster, whatever p is. `why` says which.
+    `only_a`, `only_b`: cells that the other side has not."""
 
     how: How
     test: str
     paired: bool
+    together: bool
     why: str
+    a: SideConditions
+    b: SideConditions
     differences: list[Difference]
     lines: list[Line]
     only_a: int
     only_b: int
 
-    def count(self, outcome: Outcome) -> int:
-        return sum(line.faster == outcome for line in self.lines)
+    def count(self, *verdicts: Verdict) -> int:
+        return sum(line.verdict in verdicts for line in self.lines)
 
 
 def compare(a: Side, b: Side, how: How) -> Comparison:
@@ -118,9 +131,12 @@ def compare(a: Side, b: Side, how: How) -> Comparison:
         how=how,
         test=test.name,
         paired=test.paired,
+        together=pairs is not None,
         why=why,
+        a=side_conditions.of_side(a.launches),
+        b=side_conditions.of_side(b.launches),
         differences=differences(a, b),
-        lines=_adjusted(lines, how),
+        lines=_adjusted(lines, how, test, together=pairs is not None),
         only_a=len(left.keys() - right.keys()),
         only_b=len(right.keys() - left.keys()),
     )
@@ -148,7 +164,7 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     UsageError when both sides are the same times."""
     ours, theirs = ([one.number for one in side.launches] for side in (a, b))
     if a.database != b.database or a.campaign.id != b.campaign.id:
-        return None, "A and B are different campaigns: what drifted between them is in the ratios"
+        return None, "A and B are different campaigns"
     if set(ours) & set(theirs):
         if a.name.variant == b.name.variant:
             raise UsageError(f"{a.name.text} and {b.name.text} share launches: nothing to compare")
@@ -159,9 +175,7 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     if len(ours) == len(theirs) and all(one[1] != other[1] for one, other in neighbours):
         paired = [sorted(two, key=lambda launch: launch[1]) for two in neighbours]
         return [(one[0], other[0]) for one, other in paired], "launches of A and B take turns"
-    return None, (
-        "the launches of A and B do not take turns: what drifted between them is in the ratios"
-    )
+    return None, "the launches of A and B do not take turns"
 
 
 def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
@@ -224,7 +238,7 @@ def _line(
         p=None,
         p_adjusted=None,
         stars="",
-        faster="not compared",
+        verdict="not compared",
         factor=None,
         reason="",
     )
@@ -253,7 +267,7 @@ def _sample(seconds: Sequence[float]) -> Sample:
     return Sample(len(seconds), statistics.median(seconds), float(low), float(high))
 
 
-def _adjusted(lines: Sequence[Line], how: How) -> list[Line]:
+def _adjusted(lines: Sequence[Line], how: How, test: Test, *, together: bool) -> list[Line]:
     """Benjamini-Hochberg over the cells, and what follows for each."""
     adjusted = iter(benjamini_hochberg([line.p for line in lines if line.p is not None]))
     found = []
@@ -262,20 +276,28 @@ def _adjusted(lines: Sequence[Line], how: How) -> list[Line]:
             found.append(line)
             continue
         p = float(next(adjusted))
-        shown = p <= how.alpha
-        slower_is_a = how.alternative == "greater" or (
-            how.alternative == "two-sided" and line.ratio > 1
-        )
+        verdict = _verdict(line.ratio, how, test, together=together) if p <= how.alpha else None
+        factor = {"A faster": 1 / line.ratio, "B faster": line.ratio}.get(verdict or "")
         found.append(
             msgspec.structs.replace(
                 line,
                 p_adjusted=p,
-                stars=stars(p),
-                faster=("B" if slower_is_a else "A") if shown else "not shown",
-                factor=line.ratio if slower_is_a else 1 / line.ratio,
+                stars=stars(p) if together else "",
+                verdict=verdict or "not shown",
+                factor=factor,
             )
         )
     return found
+
+
+def _verdict(ratio: float, how: How, test: Test, *, together: bool) -> Verdict:
+    """Of a cell whose p is small enough."""
+    if not together:
+        return "differs (unpaired)"
+    if test.name in NOT_OF_LOCATION:
+        return "differs"
+    slower_is_a = how.alternative == "greater" or (how.alternative == "two-sided" and ratio > 1)
+    return "B faster" if slower_is_a else "A faster"
 
 
 def _some(cells: dict[Cell, LaunchSamples]) -> str:

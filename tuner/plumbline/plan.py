@@ -163,14 +163,20 @@ def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(values.items()))
 
 
+def least_bytes(function: str, nprocs: int, data: Data) -> int:
+    """The smallest volume that moves data: one element, in each block where there are blocks."""
+    if function == "MPI_Barrier":
+        return 0
+    return TYPE_BYTES[data.type] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+
+
 def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:
     """The sizes that are distinct cells of `function`: where blocks are equal, sizes that round up
     to the same block are one cell (the smallest that is not padded, if there is one); no size is
     below one element, and Barrier has the size 0 alone."""
     if function == "MPI_Barrier":
         return [0]
-    element = TYPE_BYTES[data.type]
-    unit = element * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+    unit = least_bytes(function, nprocs, data)
     chosen: dict[int, int] = {}
     for size in sorted(set(sizes)):
         blocks = -(-size // unit)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, paths
+from plumbline import campaign, paths, side_by_side
 from plumbline.machine import processing_units
 from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
+from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
-from tests.tuner.cli.conftest import SMALL
+from tests.tuner.cli.conftest import SMALL, install
 from tests.tuner.simulated import SimulatedStarter
 
 Finished = tuple[Path, Result]
@@ -244,6 +245,25 @@ def test_measure(starter: SimulatedStarter, tmp_path: Path) -> None:
     assert knob["ratio"]["ratio"] == pytest.approx(0.5, rel=0.05)
     assert len(knob["seconds"]) == 8
     assert len(list((tmp_path / "raw").glob("measure-*.ndjson"))) == 8
+
+
+def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table with a refusal in it stays as wide as one without."""
+    sorry = "refused: no repetition was valid: 48 were late, 0 overran; " + "choose another " * 9
+    lines = [
+        side_by_side.Line("MPI_Bcast", "default", {}, size, outcome, seconds, None)
+        for size, outcome, seconds in ((8, sorry, []), (64, sorry, []), (512, "ok", [1e-6, 2e-6]))
+    ]
+    monkeypatch.setattr(side_by_side, "run", lambda *_: (lines, []))
+    install(monkeypatch, SimulatedStarter(planted.costs()))
+    said = plumbline("measure", "MPI_Bcast", "--sizes", "8,64,512")
+    head, first, second, fine, reason, *rest = said.out.splitlines()
+    assert said.status == 1 and rest == []
+    assert first.split() == ["8", "default", "refused", "[1]"]
+    assert second.split()[2:] == first.split()[2:]
+    assert fine.split()[:3] == ["512", "default", "1.50"]
+    assert max(map(len, (head, first, second, fine))) <= 100
+    assert reason == f"[1] {sorry}"
 
 
 # --- the database -------------------------------------------------------------------------------

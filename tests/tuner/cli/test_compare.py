@@ -45,8 +45,13 @@ def test_the_table(database: Path) -> None:
     (small,) = [line for line in lines if line.startswith("MPI_Allreduce") and "  8 " in line]
     (large,) = [line for line in lines if line.startswith("MPI_Allreduce") and " 1024 " in line]
     assert small.endswith("not shown")
-    assert "***" in large and "B, 1.99 times" in large and "10, 10" in large
-    assert lines[-1].startswith("of 2 cells A is faster in 0, B in 1; not shown in 1")
+    assert large.endswith("differs (unpaired)") and "10, 10" in large
+    assert "not paired: the sides were measured at different times" in lines[3]
+    assert lines[4].startswith(
+        "  A  2025-03-01T10:00:01+00:00 to 2025-03-01T10:00:01+00:00; its load"
+    )
+    assert lines[-1].startswith("of 2 cells 1 differ, unpaired; not shown in 1")
+    assert "*" not in said.out and "faster" not in said.out
 
 
 def test_json(database: Path) -> None:
@@ -54,16 +59,24 @@ def test_json(database: Path) -> None:
     assert found["summary"] == {
         "cells": 2,
         "a_faster": 0,
-        "b_faster": 1,
+        "b_faster": 0,
+        "differs": 1,
         "not_shown": 1,
         "not_compared": 0,
     }
     assert (found["test"], found["paired"]) == ("rank-sum", False)
+    assert found["together"] is False
     assert (found["a"]["suites"], found["b"]["launches"]) == (["before"], 10)
+    assert found["a"]["first"] == "2025-03-01T10:00:01+00:00"
+    assert found["b"]["other_processors"] is None
     large = found["lines"][1]
-    assert (large["function"], large["bytes"], large["faster"]) == ("MPI_Allreduce", 1024, "B")
+    assert (large["function"], large["bytes"], large["verdict"]) == (
+        "MPI_Allreduce",
+        1024,
+        "differs (unpaired)",
+    )
     assert large["ratio_low"] < large["ratio"] < large["ratio_high"]
-    assert large["p"] <= large["p_adjusted"] < 0.001 and large["stars"] == "***"
+    assert large["p"] <= large["p_adjusted"] < 0.001 and large["stars"] == ""
     differ = {one["factor"]: (one["a"], one["b"]) for one in found["differences"]}
     assert differ["oversubscribed"] == ("yes", "no")
 
@@ -74,11 +87,35 @@ def test_the_picture(database: Path, tmp_path: Path) -> None:
     assert said.status == 0 and said.out.rstrip().endswith(str(target))
     tree = ElementTree.fromstring(target.read_text())
     texts = [text for one in tree.iter() if one.text and (text := one.text.strip())]
-    assert texts.count("***") == 1
+    assert not any(text.strip("*") == "" for text in texts)
+    assert any("no asterisks" in text for text in texts)
     for words in ("Allreduce", "8", "1024", "run time, µs"):
         assert words in texts
     assert any(text.startswith("B: c-2, Open MPI v5.0.11") for text in texts)
     assert not any("http" in text for text in texts)
+
+
+@pytest.fixture
+def in_turn(database: Path) -> Path:
+    """More launches, of two suites in turn: the second is twice as fast."""
+    with Database.open(database, write=True) as db:
+        for sequence in range(10):
+            for suite, median_ns in (("x", 40_000), ("y", 20_000)):
+                made.put(db, suite, sequence, [Timed(bytes=1024, median_ns=median_ns)])
+    return database
+
+
+def test_sides_that_were_measured_in_turn(in_turn: Path, tmp_path: Path) -> None:
+    words = ("compare", f"{FIRST}/x", f"{FIRST}/y", "--db", in_turn)
+    target = tmp_path / "compared.svg"
+    said = plumbline(*words, "--svg", target)
+    assert "launches of A and B take turns" in said.out and "not paired" not in said.out
+    assert "all recorded factors are equal\n" in said.out
+    assert "** " in said.out and "B faster, 2.00 times" in said.out
+    assert "of 1 cells A is faster in 0, B in 1; not shown in 0" in said.out
+    assert ">**<" in target.read_text()
+    said = plumbline(*words, "--test", "kolmogorov-smirnov")
+    assert "faster" not in said.out and "of 1 cells 1 differ; not shown in 0" in said.out
 
 
 def test_two_files(database: Path, tmp_path: Path) -> None:
@@ -86,7 +123,7 @@ def test_two_files(database: Path, tmp_path: Path) -> None:
     assert plumbline("db", "backup", other, "--db", database).status == 0
     said = plumbline("compare", FIRST, f"{other}#{FIRST}", "--db", database)
     assert said.status == 0
-    assert "all recorded factors are equal" in said.out
+    assert "all recorded factors are equal, but time and load" in said.out
     assert "not shown in 2" in said.out
 
 

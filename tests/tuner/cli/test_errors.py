@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.cli import common
 from plumbline.measure import Laboratory
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
@@ -144,6 +146,22 @@ def test_wrong_measurements(starter: SimulatedStarter, words: list[str], message
     assert starter.launches == []
 
 
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        (["MPI_Bcast", "--sizes", "0"], "--sizes 0 names no cell of MPI_Bcast", "is 1 bytes"),
+        (["MPI_Gather", "--sizes", "2", "-n", "4"], "no cell of MPI_Gather", "is 4 bytes"),
+        (["MPI_Bcast", "--sizes", "2", "--type", "MPI_INT"], "no cell of MPI_Bcast", "4 bytes"),
+        (["MPI_Bcats"], "the probe knows no function MPI_Bcats", ""),
+    ],
+)
+def test_nothing_to_repeat(
+    starter: SimulatedStarter, words: list[str], message: str, remedy: str
+) -> None:
+    refused(plumbline("nrep", *words), 2, message, remedy)
+    assert starter.launches == []
+
+
 # --- the database -------------------------------------------------------------------------------
 
 
@@ -259,6 +277,55 @@ def test_interrupted_by_its_user(
 
 
 # --- files --------------------------------------------------------------------------------------
+
+
+# An option that names what is written, of each command that has one.
+WRITERS = [
+    (["measure", "MPI_Bcast"], "--records"),
+    (["nrep", "MPI_Bcast"], "--records"),
+    (["campaign", *SMALL], "--output"),
+    (["reproducibility", "--quick"], "--svg"),
+    (["results"], "--svg"),
+    (["compare", "a", "b"], "--svg"),
+]
+
+
+@pytest.mark.parametrize(("words", "option"), WRITERS)
+def test_what_cannot_be_written_is_refused_before_anything_is_launched(
+    starter: SimulatedStarter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    option: str,
+) -> None:
+    monkeypatch.setenv("PLUMBLINE_DB", str(tmp_path / "plumbline.db"))
+    file = tmp_path / "file"
+    file.write_text("mine")
+    bad = ["/proc/foo", file / "below"]
+    bad += [tmp_path, tmp_path / "none" / "x.svg"] if option == "--svg" else [file]
+    for path in bad:
+        refused(plumbline(*words, option, path), 2, "cannot write", str(path), "; name a ")
+    assert starter.launches == []
+    assert file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]  # looking leaves nothing, and made no database
+
+
+def test_looking_whether_a_file_can_be_written_leaves_it_as_it_is(tmp_path: Path) -> None:
+    there, new = tmp_path / "there.svg", tmp_path / "new.svg"
+    there.write_text("mine")
+    for path in (there, new, Path("/dev/null")):
+        assert common.NewFile().convert(path, None, None) == path
+    for path in (tmp_path, tmp_path / "a" / "b"):
+        assert common.NewFolder().convert(path, None, None) == path
+    assert there.read_text() == "mine" and list(tmp_path.iterdir()) == [there]
+
+
+def test_what_can_no_longer_be_written_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"cannot write .*x\.svg: No such file.*; name"):
+        common.write(tmp_path / "gone" / "x.svg", "picture")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(PlumblineError, match=r"cannot create the folder .*file.*: "):
+        common.write_records(tmp_path / "file" / "raw", "measure", [[]])
 
 
 def test_an_export_format_that_does_not_exist(

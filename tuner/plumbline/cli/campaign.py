@@ -17,7 +17,7 @@ from . import common, running
 @click.option("--rounds", type=int, help="How often violations open searches (default 4).")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=common.NewFolder(),
     help="Folder of the exported files (default: beside the database).",
 )
 @click.option("--unsafe", is_flag=True, default=None, help="Also what some programs cannot bear.")

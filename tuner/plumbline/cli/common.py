@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +20,71 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 VIOLATIONS_FOUND = 3
+
+
+class NewFile(click.Path):
+    """A file that the command will write. Refused while options are read, before anything is
+    launched, where it cannot be written; nothing is left there by looking."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline_db.errors import UsageError
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(0, "it is a folder")
+            if not path.exists():
+                _try_folder(path.parent)
+            elif not path.is_file():
+                if not os.access(path, os.W_OK):
+                    raise PermissionError(0, "Permission denied")
+            else:
+                path.open("ab").close()
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path}: {error.strerror}; name a file in a folder that is there and "
+                "may be written"
+            ) from error
+        return path
+
+
+class NewFolder(click.Path):
+    """A folder that the command will write into, made where it is not there; as NewFile."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline_db.errors import UsageError
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            _try_folder(next(one for one in (path, *path.absolute().parents) if one.exists()))
+        except OSError as error:
+            raise UsageError(
+                f"cannot write in {path}: {error.strerror}; name a folder that may be written"
+            ) from error
+        return path
+
+
+def _try_folder(folder: Path) -> None:
+    """OSError where nothing can be made in it. Tried, not asked: root is told that it may do all,
+    also in file systems of the kernel's."""
+    with tempfile.TemporaryDirectory(prefix=".plumbline-", dir=folder):
+        pass
+
+
+def write(path: Path, data: str | bytes) -> None:
+    """Raises PlumblineError, with the reason, where NewFile's look was too early."""
+    from plumbline_db.errors import PlumblineError
+
+    try:
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+    except OSError as error:
+        raise PlumblineError(f"cannot write {path}: {error.strerror}; name another file") from error
 
 
 def db_option(function: Function) -> Function:
@@ -53,7 +120,7 @@ def mpi_option(function: Function) -> Function:
 def records_option(function: Function) -> Function:
     return click.option(
         "--records",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=NewFolder(),
         help="Folder for the raw records (NDJSON, one file a launch).",
     )(function)
 
@@ -62,12 +129,19 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
     """The records of each launch, in files NAME-000.ndjson …; nothing without a folder."""
     import msgspec
 
+    from plumbline_db.errors import PlumblineError
+
     if folder is None:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlumblineError(
+            f"cannot create the folder {folder}: {error.strerror}; name another one"
+        ) from error
     for number, one in enumerate(raw):
         target = folder / f"{name}-{number:03d}.ndjson"
-        target.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+        write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in one))
 
 
 def sizes_of(text: str) -> list[int]:
@@ -79,6 +153,23 @@ def sizes_of(text: str) -> list[int]:
     if min(sizes) < 0:
         raise click.UsageError("--sizes must not be negative")
     return sizes
+
+
+class Reasons:
+    """Long texts of a table, below it: cells have a mark in their place. Equal texts share one."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def mark(self, text: str) -> str:
+        """What stands in the cell: the word before the colon, and the number of the text."""
+        word, colon, _ = text.partition(":")
+        if not colon:
+            return text
+        return f"{word} [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {text}" for text, number in self._numbers.items()]
 
 
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:

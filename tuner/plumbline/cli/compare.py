@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.compare import Comparison, Line
+    from plumbline.side_conditions import SideConditions
     from plumbline.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
@@ -56,13 +57,13 @@ _LONGEST = 90  # characters of a factor's value; --json has all of it
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Adjusted p up to which a side is called faster.",
+    help="Adjusted p up to which a cell is said to differ.",
 )
 @click.option("--all-variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw run times by size, with asterisks, into this file (SVG).",
+    type=common.NewFile(),
+    help="Draw run times by size into this file (SVG).",
 )
 @common.db_option
 @common.json_option
@@ -77,8 +78,9 @@ def command(
     """Compare two libraries, versions or settings, cell by cell.
 
     Says who is faster, by how much, and how sure that is: the ratio of run times A over B with its
-    95 % interval, p, and p adjusted over all cells (Benjamini-Hochberg). Nothing is measured: A and
-    B name launches that are in a database,
+    95 % interval, p, and p adjusted over all cells (Benjamini-Hochberg). Sides that were not
+    measured together (two campaigns) may differ by what changed in the machine: there no side is
+    called faster. Nothing is measured: A and B name launches that are in a database,
 
     \b
       CAMPAIGN            what its table `before` rests on: the library as it is
@@ -106,7 +108,7 @@ def command(
     compared = compare.compare(left, right, how)
     if svg is not None:
         spec = comparison_chart.specification(compared, _short(left), _short(right))
-        svg.write_text(chart.render(spec), encoding="utf-8")
+        common.write(svg, chart.render(spec))
     if as_json:
         common.print_json(_document(compared, left, right))
     else:
@@ -132,8 +134,10 @@ def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
             f"{', '.join(side.suites)}"
         )
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
+    if not found.together:
+        yield from _apart(found)
     if not found.differences:
-        yield "all recorded factors are equal"
+        yield "all recorded factors are equal" + ("" if found.together else ", but time and load")
         return
     yield "what differs between A and B, and so may be what the ratios show:"
     for one in found.differences:
@@ -141,6 +145,33 @@ def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
             f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
             for value, names in one.values
         )
+
+
+def _apart(found: Comparison) -> Iterator[str]:
+    """Of sides that were not measured together: what p does not know, and what is known of it."""
+    from plumbline.side_conditions import load_differences
+
+    yield (
+        "not paired: the sides were measured at different times; what changed in the machine "
+        "between them is in these ratios, and neither p nor the intervals know of it"
+    )
+    for letter, one in (("A", found.a), ("B", found.b)):
+        yield f"  {letter}  {one.first} to {one.last}; {_load(one)}"
+    for text in load_differences(found.a, found.b):
+        yield f"  the load differs: {text}"
+
+
+def _load(one: SideConditions) -> str:
+    if not one.launches_with_load:
+        return "its load is not known"
+    words = [
+        f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
+        for what, value in (
+            ("other work", one.other_processors),
+            ("stolen", one.stolen_processors),
+        )
+    ]
+    return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
 
 
 def _table(found: Comparison) -> Table:
@@ -156,9 +187,10 @@ def _table(found: Comparison) -> Table:
         *(["settings"] if settings else []),
     ):
         table.add_column(name, no_wrap=True)
-    for name in ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted", ""):
+    names = ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted")
+    for name in (*names, *([""] if found.together else [])):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("faster", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for line in found.lines:
         cell = line.cell
         words = [cell.function]
@@ -173,8 +205,8 @@ def _table(found: Comparison) -> Table:
             _ratio(line),
             "" if line.p is None else f"{line.p:.2g}",
             "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
-            line.stars,
-            Text(_faster(line)),
+            *([line.stars] if found.together else []),
+            Text(_verdict(line)),
         )
     return table
 
@@ -187,18 +219,21 @@ def _ratio(line: Line) -> str:
     return f"{line.ratio:.3f} [{line.ratio_low:.3f}, {line.ratio_high:.3f}]"
 
 
-def _faster(line: Line) -> str:
-    if line.faster in ("A", "B") and line.factor is not None:
-        return f"{line.faster}, {line.factor:.2f} times"
-    return line.reason if line.faster == "not compared" else "not shown"
+def _verdict(line: Line) -> str:
+    if line.factor is not None:
+        return f"{line.verdict}, {line.factor:.2f} times"
+    return line.reason if line.verdict == "not compared" else line.verdict
 
 
 def _summary(found: Comparison) -> str:
-    lines = found.lines
-    text = (
-        f"of {len(lines)} cells A is faster in {found.count('A')}, B in {found.count('B')}; "
-        f"not shown in {found.count('not shown')} (adjusted p above {found.how.alpha:g})"
-    )
+    text = f"of {len(found.lines)} cells "
+    if not found.together:
+        text += f"{found.count('differs (unpaired)')} differ, unpaired; "
+    elif differ := found.count("differs"):
+        text += f"{differ} differ; "
+    else:
+        text += f"A is faster in {found.count('A faster')}, B in {found.count('B faster')}; "
+    text += f"not shown in {found.count('not shown')} (adjusted p above {found.how.alpha:g})"
     if found.count("not compared"):
         text += f"; not compared: {found.count('not compared')}"
     if found.only_a or found.only_b:
@@ -224,8 +259,8 @@ def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
             "oversubscribed": header.oversubscribed,
         }
 
-    document: dict[str, Any] = {"a": side(a), "b": side(b)}
-    document |= msgspec.to_builtins(found)
+    document: dict[str, Any] = msgspec.to_builtins(found)
+    document |= {"a": side(a) | document["a"], "b": side(b) | document["b"]}
     document["differences"] = [
         {"factor": one.factor, "a": one.values[0][0], "b": one.values[1][0]}
         for one in found.differences
@@ -237,8 +272,9 @@ def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
     ]
     document["summary"] = {
         "cells": len(found.lines),
-        "a_faster": found.count("A"),
-        "b_faster": found.count("B"),
+        "a_faster": found.count("A faster"),
+        "b_faster": found.count("B faster"),
+        "differs": found.count("differs", "differs (unpaired)"),
         "not_shown": found.count("not shown"),
         "not_compared": found.count("not compared"),
     }

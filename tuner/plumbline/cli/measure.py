@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("function")
-@click.option("--sizes", default="16384", show_default=True, help="Bytes, with commas between.")
+@click.option(
+    "--sizes",
+    default="16384",
+    show_default=True,
+    help="Bytes, with commas between; 0: the call without data.",
+)
 @click.option(
     "--variants", default="", help="Variants beside the default, with commas between; or 'all'."
 )
@@ -102,6 +107,7 @@ def command(
         --knob coll_tuned_allreduce_algorithm=ring
     """
     import msgspec
+    from rich.text import Text
 
     from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
@@ -161,7 +167,8 @@ def command(
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
-        common.show(_table(lines), *_remarks(lines))
+        reasons = common.Reasons()
+        common.show(_table(lines, reasons), *map(Text, [*reasons.lines(), *_remarks(lines)]))
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
@@ -183,10 +190,11 @@ def _remarks(lines: list[Line]) -> list[str]:
     return remarks
 
 
-def _table(lines: list[Line]) -> Table:
+def _table(lines: list[Line], reasons: common.Reasons) -> Table:
     import statistics
 
     from rich.table import Table
+    from rich.text import Text
 
     from plumbline.search.outcome import label
 
@@ -196,7 +204,7 @@ def _table(lines: list[Line]) -> Table:
     for line in lines:
         name = label(line.variant, line.knobs)
         if not line.seconds:
-            table.add_row(str(line.bytes), name, line.outcome)
+            table.add_row(str(line.bytes), name, Text(reasons.mark(line.outcome)))
             continue
         low, high = min(line.seconds), max(line.seconds)
         found = line.ratio

@@ -69,10 +69,11 @@ def command(
       plumbline nrep MPI_Bcast MPI_Allreduce --sizes 8,16384 --rule median_ci:0.01
     """
     import msgspec
+    from rich.text import Text
 
     from plumbline import campaign, nrep
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, measurable
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
@@ -97,6 +98,13 @@ def command(
         nrep=StoppingRule(rule, least, step, most),
         budget_ms=budget_ms or 0,
     )
+    for function in functions:
+        if not any(case.function == function for case in cases):
+            smallest = least_bytes(function, settings.nprocs, data)
+            raise UsageError(
+                f"--sizes {sizes} names no cell of {function}: there is nothing to repeat without "
+                f"data; its smallest size here is {smallest} bytes"
+            )
     ranks = campaign.starter(bench, settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
@@ -106,19 +114,21 @@ def command(
     if as_json:
         common.print_json([msgspec.to_builtins(cell) for cell in found])
     else:
-        common.show(_table(found))
+        reasons = common.Reasons()
+        common.show(_table(found, reasons), *map(Text, reasons.lines()))
     return 0 if all(cell.met for cell in found) else 1
 
 
-def _table(found: list[Cell]) -> Table:
+def _table(found: list[Cell], reasons: common.Reasons) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for name in ("function", "bytes", "nrep", "launches", "ended by", "criteria at the end"):
         table.add_column(name, justify="right" if name in ("bytes", "nrep") else "left")
     for cell in found:
         if cell.nrep is None:
-            table.add_row(cell.function, str(cell.bytes), "", "", cell.outcome)
+            table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))
             continue
         counts = " ".join(str(one.nrep) for one in cell.launches)
         ended = ", ".join(dict.fromkeys(one.by for one in cell.launches))

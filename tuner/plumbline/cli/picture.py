@@ -9,6 +9,8 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.terminal_theme import TerminalTheme
 
+from . import common
+
 # Dark text on white, signs in the colours of the terminal.
 _THEME = TerminalTheme(
     (255, 255, 255),
@@ -45,4 +47,4 @@ def write_svg(path: Path, renderables: Iterable[RenderableType], *, columns: int
     for renderable in renderables:
         console.print(renderable)
     svg = console.export_svg(theme=_THEME, code_format=_FORMAT, unique_id="plumbline")
-    path.write_text(svg, encoding="utf-8")
+    common.write(path, svg)

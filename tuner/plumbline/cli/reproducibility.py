@@ -39,7 +39,7 @@ _ESTIMATORS = {
 @click.option("--new", is_flag=True, help="Start afresh, though these settings were run before.")
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=common.NewFile(),
     help="Draw the trials into this file (SVG).",
 )
 @common.mpi_option
@@ -81,7 +81,6 @@ def command(
         _overridden(quick_settings() if quick else full(known), options | {"seed": seed}), known
     )
     path = common.database(db_path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     with (
         Database.open(path, write=True) as db,
         common.Bar(in_all=experiment.launches_in_all(settings)) as bar,
@@ -93,7 +92,7 @@ def command(
     if svg is not None:
         from plumbline import chart
 
-        svg.write_text(chart.render(picture.specification(done.spread)), encoding="utf-8")
+        common.write(svg, chart.render(picture.specification(done.spread)))
     if as_json:
         common.print_json(done)
     else:

@@ -14,7 +14,7 @@ from . import common
 @click.option("--list", "listing", is_flag=True, help="List the campaigns.")
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=common.NewFile(),
     help="Write the tables as a picture into this file instead.",
 )
 @common.campaign_option

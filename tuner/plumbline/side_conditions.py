@@ -1,0 +1,61 @@
+"""When the launches of a side ran, and what else ran on the machine then: what sides that were not
+measured together differ in besides what is compared. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from plumbline.conditions import FOREIGN_PROCESSORS, STOLEN_PROCESSORS, foreign
+from plumbline_db.runs import Surroundings
+
+
+class SideConditions(msgspec.Struct, frozen=True):
+    """`first`: when the first launch began, `last`: when the last one ended (ISO 8601, to the
+    second). Of the `launches_with_load` launches with a load record, medians: how many processors
+    other programs, and the hypervisor, kept busy on the host where they had most; None: unknown."""
+
+    first: str
+    last: str
+    launches_with_load: int
+    other_processors: float | None
+    stolen_processors: float | None
+
+
+def of_side(launches: Sequence[Surroundings]) -> SideConditions:
+    """`launches`: at least one."""
+    begins = [datetime.fromisoformat(one.started) for one in launches]
+    ends = [
+        begin + timedelta(seconds=one.seconds) for begin, one in zip(begins, launches, strict=True)
+    ]
+    loads = [
+        foreign(one.load, one.wall_seconds)
+        for one in launches
+        if one.load is not None and one.wall_seconds > 0
+    ]
+    busy = [one.busy_seconds / one.wall_seconds for one in loads if one.busy_seconds is not None]
+    stolen = [
+        one.stolen_seconds / one.wall_seconds for one in loads if one.stolen_seconds is not None
+    ]
+    return SideConditions(
+        first=min(begins).isoformat(timespec="seconds"),
+        last=max(ends).isoformat(timespec="seconds"),
+        launches_with_load=len(loads),
+        other_processors=statistics.median(busy) if busy else None,
+        stolen_processors=statistics.median(stolen) if stolen else None,
+    )
+
+
+def load_differences(a: SideConditions, b: SideConditions) -> list[str]:
+    """Where the load of the sides lies apart by more than a single launch would be warned of."""
+    found = []
+    for what, ours, theirs, limit in (
+        ("other work", a.other_processors, b.other_processors, FOREIGN_PROCESSORS),
+        ("stolen time", a.stolen_processors, b.stolen_processors, STOLEN_PROCESSORS),
+    ):
+        if ours is not None and theirs is not None and abs(ours - theirs) > limit:
+            found.append(f"{what}: A {ours:.2f}, B {theirs:.2f} processors")
+    return found
