@@ -66,7 +66,7 @@ struct pl_plan {
     const struct pl_clock *clock;
     const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */
     int clock_fit_ms;                       /* over how long a drift is learnt */
-    int clock_multiple; /* of the clock's residual error: shorter cases are refused */
+    int clock_multiple;           /* of the clock's residual error: shorter cases are refused */
     const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
     int64_t window_ns; /* 0: by measurement */

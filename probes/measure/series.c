@@ -84,7 +84,7 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c)
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comm);
     pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
-    if (start->scheme->needs_estimate && start->window_ns == 0)
+    if (start->scheme->windows && start->window_ns == 0)
         about = estimate(series);
     if (start->scheme->begin)
         start->scheme->begin(start, about);
@@ -181,6 +181,8 @@ void pl_series_run(struct pl_series *series, int warmup, int reps)
     series->late = series->overrun = series->failures = 0;
     series->budget_spent = false;
     int count = repeat(series, warmup, warmup + reps);
+    if (series->start.scheme->end)
+        series->start.scheme->end(&series->start);
     exchange(series, count);
     drop(series, warmup < count ? warmup : count, count);
     series->windows[series->c - series->plan->cases] = series->start.window_ns;

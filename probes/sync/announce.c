@@ -7,6 +7,16 @@
 
 enum { TRIALS = 11, MULTIPLE = 2, LONGEST_NS = 100000000 };
 
+/* Too late is more than a microsecond, or than some steps of a coarse timer. Ranks that share a
+ * core cannot start at once: there it is more than handing the core round takes, and less than the
+ * milliseconds of a time slice. */
+enum { LATE_NS = 1000, LATE_STEPS = 4, LATE_CROWDED_NS = 50000 };
+
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
 /* Rank 0's time for a message down the tree and one up: more than the way down alone, and no
  * matter how well the clocks agree. */
 void pl_announce_open(struct pl_announce *announce, const struct pl_start *start)
@@ -22,7 +32,12 @@ void pl_announce_open(struct pl_announce *announce, const struct pl_start *start
             ns[j] = ns[j - 1];
         ns[j] = took;
     }
-    announce->cost_ns = announce->slack_ns = MULTIPLE * ns[TRIALS / 2];
+    int64_t answer_ns = ns[TRIALS / 2];
+    pl_p2p_broadcast(start->world, &answer_ns, (int)sizeof answer_ns);
+    announce->cost_ns = announce->slack_ns = MULTIPLE * answer_ns;
+    announce->late_ns =
+        start->crowded ? larger(announce->cost_ns, LATE_CROWDED_NS)
+                       : larger(LATE_STEPS * pl_clock_measure(start->clock).resolution_ns, LATE_NS);
 }
 
 bool pl_announce_next(const struct pl_announce *announce, const struct pl_start *start,
@@ -41,9 +56,9 @@ bool pl_announce_next(const struct pl_announce *announce, const struct pl_start 
     return words[0] != 0;
 }
 
-void pl_announce_learn(struct pl_announce *announce, bool late)
+void pl_announce_learn(struct pl_announce *announce, bool missed)
 {
-    if (late)
+    if (missed)
         announce->slack_ns += announce->slack_ns / 2;
     else
         announce->slack_ns -= (announce->slack_ns - announce->cost_ns) / 16;
@@ -51,12 +66,13 @@ void pl_announce_learn(struct pl_announce *announce, bool late)
         announce->slack_ns = LONGEST_NS;
 }
 
-bool pl_announce_wait(const struct pl_start *start, int64_t global_ns)
+enum pl_arrival pl_announce_wait(const struct pl_announce *announce, const struct pl_start *start,
+                                 int64_t global_ns)
 {
     int64_t (*const now_ns)(void) = start->clock->now_ns;
     int64_t until = pl_model_invert(start->global, global_ns);
     if (now_ns() >= until)
-        return false;
+        return PL_MISSED;
     pl_clock_wait(start->clock, until, start->crowded);
-    return true;
+    return now_ns() - until > announce->late_ns ? PL_OVERSHOT : PL_IN_TIME;
 }

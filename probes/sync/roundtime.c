@@ -12,7 +12,7 @@
 
 struct round {
     struct pl_announce announce;
-    bool late;
+    enum pl_arrival arrival;
 };
 
 static bool open_round(struct pl_start *start)
@@ -37,7 +37,7 @@ static bool start_round(struct pl_start *start)
     int64_t global_ns, none = 0;
     if (!pl_announce_next(&round->announce, start, &global_ns, &none))
         return false;
-    round->late = !pl_announce_wait(start, global_ns);
+    round->arrival = pl_announce_wait(&round->announce, start, global_ns);
     return true;
 }
 
@@ -46,15 +46,16 @@ static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t
     struct round *round = start->own;
     (void)begin_ns;
     (void)end_ns;
-    bool late = pl_p2p_agree(start->world, round->late) != 0;
-    pl_announce_learn(&round->announce, late);
-    return late ? PL_LATE : PL_VALID;
+    int64_t worst = pl_p2p_agree(start->world, round->arrival);
+    pl_announce_learn(&round->announce, worst == PL_MISSED);
+    return worst == PL_IN_TIME ? PL_VALID : PL_LATE;
 }
 
 const struct pl_sync pl_sync_roundtime = {
     .name = "roundtime",
     .summary = "a start time announced for each repetition; late ones are repeated",
     .global_clock = true,
+    .budget = true,
     .repeats = true,
     .open = open_round,
     .close = close_round,

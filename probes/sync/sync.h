@@ -31,15 +31,16 @@ enum pl_validity { PL_VALID = 0, PL_OVERRUN = 1, PL_LATE = 2 };
 struct pl_sync {
     const char *name;
     const char *summary;
-    bool global_clock;   /* starts by the global clock */
-    bool needs_estimate; /* `begin` wants to know how long the case takes */
-    bool repeats;        /* `finish` answers alike on all ranks: what is invalid is repeated */
+    bool global_clock; /* starts by the global clock */
+    bool budget;       /* `start` heeds budget_end_ns */
+    bool windows;      /* starts lie window_ns apart; where it is 0, `begin` finds one */
+    bool repeats;      /* `finish` answers alike on all ranks: what is invalid is repeated */
 
     /* Once a launch, collective; NULL where there is nothing to do. False: out of memory. */
     bool (*open)(struct pl_start *start);
     void (*close)(struct pl_start *start);
     /* Before the repetitions of a case in a block, collective; may be NULL. `estimate_ns`: about
-     * what a repetition takes, equal on all ranks. */
+     * what a repetition takes, equal on all ranks; only where a window is to be found, else 0. */
     void (*begin)(struct pl_start *start, int64_t estimate_ns);
     /* Collective; true when this rank may begin; false, on all ranks alike, when the budget is
      * used up. */
@@ -47,6 +48,8 @@ struct pl_sync {
     /* After the repetition that ran from `begin_ns` to `end_ns` on this rank's timer; may be NULL.
      */
     enum pl_validity (*finish)(struct pl_start *start, int64_t begin_ns, int64_t end_ns);
+    /* After the last repetition of a series, collective; may be NULL. */
+    void (*end)(struct pl_start *start);
 };
 
 extern const struct pl_sync *const pl_syncs[];

@@ -5,13 +5,15 @@
  * counted and dropped, on every rank alike.
  *
  * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
- * more than its batch. After a batch the ranks agree how many windows were too short; when they are
- * more than a quarter of it, the window is doubled. What is late only because of the one before
- * says nothing about the window. */
+ * more than its batch; the last batch of a series may be shorter. After a batch the ranks agree how
+ * many windows were too short; when they are more than a quarter of it, the window is doubled, or
+ * becomes twice the median time of the batch where that is more. What is late only because of the
+ * one before, or because a rank lost its core while it waited, says nothing about the window. */
 #include "measure/world.h"
 #include "sync/announce.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 8, LEAST_NS = 10000 };
 
@@ -19,11 +21,11 @@ struct window {
     struct pl_announce announce;
     int64_t epoch_ns;         /* global clock */
     int index;                /* of the window under way in its batch */
-    bool fresh;               /* no batch of this case is behind us */
-    bool late;                /* the start of the window under way had passed */
+    enum pl_arrival arrival;  /* at the start of the window under way */
     bool after_invalid;       /* the one before was not valid on this rank */
-    bool first_late;          /* of the first window of the batch: the epoch came too late */
+    bool first_missed;        /* of the first window of the batch: the epoch came too late */
     int64_t too_short[BATCH]; /* on this rank */
+    int64_t took_ns[BATCH];   /* on this rank */
 };
 
 static bool open_window(struct pl_start *start)
@@ -47,41 +49,58 @@ static void begin(struct pl_start *start, int64_t estimate_ns)
     struct window *window = start->own;
     if (start->window_ns == 0)
         start->window_ns = 3 * estimate_ns + LEAST_NS;
-    window->index = BATCH;
-    window->fresh = true;
+    window->index = 0;
 }
 
-/* Rank 0 widens the window, or announces further ahead, after a bad batch. */
-static void settle(struct pl_start *start)
+static int by_value(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* After a batch of `count` windows: rank 0 widens the window, or announces further ahead. */
+static void settle(struct pl_start *start, int count)
 {
     struct window *window = start->own;
-    int64_t words[BATCH + 1];
+    int64_t words[2 * BATCH + 1], *took_ns = words, *short_ones = words + count;
     int too_short = 0;
-    for (int i = 0; i < BATCH; i++)
-        words[i] = window->too_short[i];
-    words[BATCH] = window->first_late;
-    pl_p2p_maximum(start->world, words, BATCH + 1);
-    for (int i = 0; i < BATCH; i++)
-        too_short += words[i] != 0;
+    memcpy(took_ns, window->took_ns, (size_t)count * sizeof *words);
+    memcpy(short_ones, window->too_short, (size_t)count * sizeof *words);
+    words[2 * count] = window->first_missed;
+    pl_p2p_maximum(start->world, words, 2 * count + 1);
     if (start->world->rank > 0)
         return;
-    pl_announce_learn(&window->announce, words[BATCH] != 0);
-    if (4 * too_short > BATCH)
-        start->window_ns *= 2;
+    pl_announce_learn(&window->announce, words[2 * count] != 0);
+    for (int i = 0; i < count; i++)
+        too_short += short_ones[i] != 0;
+    if (4 * too_short <= count)
+        return;
+    qsort(took_ns, (size_t)count, sizeof *took_ns, by_value);
+    int64_t median = took_ns[count / 2];
+    start->window_ns = 2 * (median > start->window_ns ? median : start->window_ns);
+}
+
+/* The last batch, which is shorter where the series is no multiple of it. */
+static void end(struct pl_start *start)
+{
+    struct window *window = start->own;
+    if (window->index > 0)
+        settle(start, window->index);
+    window->index = 0;
 }
 
 static bool start_window(struct pl_start *start)
 {
     struct window *window = start->own;
     if (window->index == BATCH) {
-        if (!window->fresh)
-            settle(start);
-        window->fresh = false;
+        settle(start, BATCH);
         window->index = 0;
-        if (!pl_announce_next(&window->announce, start, &window->epoch_ns, &start->window_ns))
-            return false;
     }
-    window->late = !pl_announce_wait(start, window->epoch_ns + window->index * start->window_ns);
+    if (window->index == 0 &&
+        !pl_announce_next(&window->announce, start, &window->epoch_ns, &start->window_ns))
+        return false;
+    window->arrival = pl_announce_wait(&window->announce, start,
+                                       window->epoch_ns + window->index * start->window_ns);
     return true;
 }
 
@@ -91,22 +110,26 @@ static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t
     int i = window->index++;
     int64_t next = window->epoch_ns + window->index * start->window_ns;
     bool overrun = pl_model_apply(start->global, end_ns) > next;
+    bool late = window->arrival != PL_IN_TIME, missed = window->arrival == PL_MISSED;
     if (i == 0)
-        window->first_late = window->late;
+        window->first_missed = missed;
+    window->took_ns[i] = end_ns - begin_ns;
     window->too_short[i] =
-        end_ns - begin_ns > start->window_ns || (window->late && i > 0 && !window->after_invalid);
-    window->after_invalid = window->late || overrun;
-    return window->late ? PL_LATE : overrun ? PL_OVERRUN : PL_VALID;
+        window->took_ns[i] > start->window_ns || (missed && i > 0 && !window->after_invalid);
+    window->after_invalid = late || overrun;
+    return late ? PL_LATE : overrun ? PL_OVERRUN : PL_VALID;
 }
 
 const struct pl_sync pl_sync_window = {
     .name = "window",
     .summary = "start times on the global clock, one window apart",
     .global_clock = true,
-    .needs_estimate = true,
+    .budget = true,
+    .windows = true,
     .open = open_window,
     .close = close_window,
     .begin = begin,
     .start = start_window,
     .finish = finish,
+    .end = end,
 };
