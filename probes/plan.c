@@ -101,6 +101,8 @@ static bool take_tokens(struct pl_parser *parser, const char *word, const struct
         if (seen & 1u << i)
             return pl_refuse(parser, "key '%s' stands twice; leave one", token);
         seen |= 1u << i;
+        if (keys == pl_set_keys)
+            parser->given[i] = value;
         if (!keys[i].take(parser, value))
             return false;
     }

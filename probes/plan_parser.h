@@ -4,6 +4,8 @@
 
 #include "plan.h"
 
+#define PL_MOST_KEYS 32 /* of a line */
+
 struct pl_parser {
     struct pl_plan *plan;
     struct pl_plan_error *error;
@@ -12,8 +14,7 @@ struct pl_parser {
     const char *type_name, *op_name; /* of that case; NULL where the defaults hold */
     int set_line;                    /* 0: none yet */
     int reps_line, reps;             /* of the first case that says how many; 0: none */
-    bool blocks_given;               /* and the bounds of a stopping rule: */
-    bool nrep_min_given, nrep_step_given, nrep_max_given;
+    const char *given[PL_MOST_KEYS]; /* by key of the set line: its value there; NULL: none */
 };
 
 struct pl_key {

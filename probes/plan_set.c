@@ -22,7 +22,6 @@ static bool take_seed(struct pl_parser *parser, const char *value)
 
 static bool take_blocks(struct pl_parser *parser, const char *value)
 {
-    parser->blocks_given = true;
     return pl_take_count(parser, value, 0, &parser->plan->blocks);
 }
 
@@ -110,19 +109,16 @@ static bool take_nrep(struct pl_parser *parser, const char *value)
 
 static bool take_nrep_min(struct pl_parser *parser, const char *value)
 {
-    parser->nrep_min_given = true;
     return pl_take_count(parser, value, 1, &parser->plan->nrep.least);
 }
 
 static bool take_nrep_step(struct pl_parser *parser, const char *value)
 {
-    parser->nrep_step_given = true;
     return pl_take_count(parser, value, 1, &parser->plan->nrep.step);
 }
 
 static bool take_nrep_max(struct pl_parser *parser, const char *value)
 {
-    parser->nrep_max_given = true;
     return pl_take_count(parser, value, 1, &parser->plan->nrep.most);
 }
 
@@ -156,6 +152,17 @@ const struct pl_key pl_set_keys[] = {
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 
+_Static_assert(sizeof pl_set_keys / sizeof *pl_set_keys <= PL_MOST_KEYS, "raise PL_MOST_KEYS");
+
+/* The value that the set line has for a key; NULL: it does not have the key. */
+static const char *given(const struct pl_parser *parser, const char *key)
+{
+    for (int i = 0; i < pl_set_key_count; i++)
+        if (strcmp(pl_set_keys[i].name, key) == 0)
+            return parser->given[i];
+    return NULL;
+}
+
 static bool refuse_number(struct pl_parser *parser, int line, const char *key, int value,
                           const char *why)
 {
@@ -169,17 +176,17 @@ static bool refuse_number(struct pl_parser *parser, int line, const char *key, i
 static bool finish_rule(struct pl_parser *parser)
 {
     const struct pl_nrep_rule *rule = &parser->plan->nrep;
-    const char *lonely = parser->nrep_min_given    ? "nrep_min"
-                         : parser->nrep_step_given ? "nrep_step"
-                         : parser->nrep_max_given  ? "nrep_max"
-                                                   : NULL;
+    const char *lonely = given(parser, "nrep_min")    ? "nrep_min"
+                         : given(parser, "nrep_step") ? "nrep_step"
+                         : given(parser, "nrep_max")  ? "nrep_max"
+                                                      : NULL;
     if (rule->count == 0) {
         if (!lonely)
             return true;
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, lonely, "…", "it bounds a stopping rule; add nrep=…");
     }
-    if (parser->blocks_given)
+    if (given(parser, "blocks"))
         return refuse_number(parser, parser->set_line, "blocks", parser->plan->blocks,
                              "a stopping rule decides how many blocks there are; leave out blocks "
                              "or nrep");
@@ -195,6 +202,39 @@ static bool finish_rule(struct pl_parser *parser)
             return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
                                  "it is below the window of a criterion, which could never be met; "
                                  "raise it or choose a smaller window");
+    return true;
+}
+
+/* Settings that would change nothing. */
+static bool finish_idle(struct pl_parser *parser)
+{
+    const struct pl_plan *plan = parser->plan;
+    const bool local = !pl_plan_is_global(plan);
+    static const char no_clock[] = "no global clock is needed here; leave it out, or choose "
+                                   "runtime=global, sync=window or sync=roundtime";
+    const struct {
+        const char *key;
+        bool idle;
+        const char *why;
+    } rules[] = {
+        {"sync", plan->plain && plan->sync != pl_syncs[0],
+         "plain loops have barriers of their own; leave out plain or sync"},
+        {"window_us", !plan->sync->windows,
+         "no window is used here; leave it out, or choose sync=window"},
+        {"budget_ms", !plan->sync->budget && plan->nrep.count == 0,
+         "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime or a "
+         "stopping rule (nrep)"},
+        {"clock_sync", local, no_clock},
+        {"clock_fit_ms", local, no_clock},
+        {"clock_multiple", local, no_clock},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *value = given(parser, rules[i].key);
+        if (!value || !rules[i].idle)
+            continue;
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, rules[i].key, value, "%s", rules[i].why);
+    }
     return true;
 }
 
@@ -215,6 +255,8 @@ bool pl_finish_plan(struct pl_parser *parser)
                                "plain loops have the ranks' own times alone; leave out plain or "
                                "runtime");
     }
+    if (!finish_idle(parser))
+        return false;
     if (plan->nrep.count > 0) {
         int64_t after_first = plan->nrep.most - plan->nrep.least;
         plan->blocks = 1 + (int)((after_first + plan->nrep.step - 1) / plan->nrep.step);

@@ -128,7 +128,7 @@ static int repeat(struct pl_series *series, int warmup, int count)
     }
     /* With fewer cores than ranks, what a rank does next takes a core from those still in the call.
      */
-    PMPI_Barrier(series->world->sync);
+    pl_p2p_barrier(series->world);
     return i;
 }
 

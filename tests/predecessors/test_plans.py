@@ -130,7 +130,8 @@ def line_with(key: str, value: str, probe: Probe) -> str:
         case[key] = value
         case["function"] = variants.get(value, case["function"])
         return "case " + " ".join(f"{one}={what}" for one, what in case.items()) + "\n"
-    return f"set {key}={value}\n{CASE}"
+    needs = " runtime=global" if key == "clock_sync" else ""
+    return f"set {key}={value}{needs}\n{CASE}"
 
 
 def test_every_documented_name_is_accepted(probe: Probe) -> None:
@@ -207,7 +208,7 @@ def test_the_order_of_options_means_nothing_to_the_probe(probe: Probe) -> None:
 # --- 2c: what is unknown or misspelt ------------------------------------------------------------
 
 EVERY_KEY = (
-    "set run=r seed=9 blocks=1 warmup=1 rewarm=2 sync=barrier runtime=local clock=monotonic "
+    "set run=r seed=9 blocks=1 warmup=1 rewarm=2 sync=window runtime=local clock=monotonic "
     "clock_sync=skampi clock_multiple=3 window_us=9 cache=overwrite budget_ms=900\n"
     "config id=c knob=1\n"
     "case id=0 function=MPI_Reduce variant=reduce_ring config=c bytes=8 type=MPI_INT op=MPI_SUM "

@@ -167,6 +167,20 @@ static void check_rules(void)
     CHECK(refused(FIRST "set cache=cold\n" CASE, 2, "cache=cold", "warm, cycle or overwrite"));
 
     CHECK(refused(FIRST "set plain=each cache=cycle\n" CASE, 2, "plain=each", "leave out nrep"));
+    CHECK(refused(FIRST "set plain=each sync=roundtime\n" CASE, 2, "sync=roundtime", "barriers"));
+    CHECK(refused(FIRST "set plain=each sync=none\n" CASE, 2, "sync=none", "leave out plain"));
+    CHECK(refused(FIRST "set plain=each budget_ms=9\n" CASE, 2, "budget_ms=9", "leave it out"));
+    CHECK(refused(FIRST "set window_us=0\n" CASE, 2, "window_us=0", "sync=window"));
+    CHECK(refused(FIRST CASE "set window_us=5 sync=roundtime\n", 3, "window_us=5", "sync=window"));
+    CHECK(refused(FIRST "set budget_ms=5 sync=none\n" CASE, 2, "budget_ms=5", "nrep"));
+    CHECK(refused(FIRST "set clock_sync=hca3\n" CASE, 2, "clock_sync=hca3", "runtime=global"));
+    CHECK(refused(FIRST "set clock_fit_ms=5\n" CASE, 2, "clock_fit_ms=5", "runtime=global"));
+    CHECK(refused(FIRST "set clock_multiple=5\n" CASE, 2, "clock_multiple=5", "runtime=global"));
+    CHECK(parse(FIRST "set plain=each sync=barrier\n" CASE));
+    CHECK(parse(FIRST "set budget_ms=5 nrep=rse:0.1\n" CASE));
+    CHECK(parse(FIRST "set budget_ms=5 window_us=7 clock_sync=jk sync=window\n" CASE));
+    CHECK(parse(FIRST "set budget_ms=5 clock_fit_ms=7 clock_multiple=2 sync=roundtime\n" CASE));
+    CHECK(parse(FIRST "set clock_sync=jk runtime=global\n" CASE));
     CHECK(refused(FIRST "set plain=each nrep=rse:0.1\n" CASE, 2, "plain=each", "leave out nrep"));
 
     CHECK(refused(FIRST "pingpong reps=5\n", 2, "pingpong", "'bytes' is missing"));

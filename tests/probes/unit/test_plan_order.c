@@ -15,14 +15,14 @@
 enum { SHUFFLES = 2000, MOST = 32 };
 
 /* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
- * plain loop in place of global run times. */
+ * plain loop in place of global run times and of what belongs to start schemes. */
 static const char *const set_tokens[] = {
     "run=r",
     "seed=77",
     "blocks=3",
     "warmup=2",
     "rewarm=4",
-    "sync=roundtime",
+    "sync=window",
     "clock=monotonic",
     "clock_sync=skampi",
     "clock_fit_ms=33",
@@ -195,17 +195,23 @@ static bool names_all(const struct pl_key *keys, int key_count, const char *cons
     return key_count == count;
 }
 
-/* A plan with one key more is another plan. */
+/* A plan with one key less is another plan. Without `sync` it is refused for what belongs to it. */
 static bool each_key_counts(const char *const *tokens, int count)
 {
-    static struct text source, none, one;
-    plan_text(&source, "set", tokens, 0, false);
-    describe(source.at, &none);
+    static struct text source, all, fewer;
+    const char *kept[MOST];
+    plan_text(&source, "set", tokens, count, false);
+    describe(source.at, &all);
     for (int i = 0; i < count; i++) {
-        plan_text(&source, "set", &tokens[i], 1, false);
-        describe(source.at, &one);
-        if (strcmp(none.at, one.at) == 0) {
-            printf("# %s changes nothing that this test sees\n", tokens[i]);
+        int some = 0;
+        for (int j = 0; j < count; j++)
+            if (j != i)
+                kept[some++] = tokens[j];
+        plan_text(&source, "set", kept, some, false);
+        describe(source.at, &fewer);
+        bool needed = strcmp(tokens[i], "sync=window") == 0;
+        if (strcmp(all.at, fewer.at) == 0 || needed != (strncmp(fewer.at, "line ", 5) == 0)) {
+            printf("# without %s: %s", tokens[i], fewer.at);
             return false;
         }
     }
@@ -220,6 +226,10 @@ int main(void)
     int ruled_count = without(blocks, block_count, "blocks", ruled);
     int loop_count = without(set_tokens, SET_TOKENS, "nrep", loops);
     loop_count = without(loops, loop_count, "runtime", loops);
+    loop_count = without(loops, loop_count, "sync", loops);
+    loop_count = without(loops, loop_count, "clock_", loops);
+    loop_count = without(loops, loop_count, "window_us", loops);
+    loop_count = without(loops, loop_count, "budget_ms", loops);
     loop_count = without(loops, loop_count, "cache", loops);
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
