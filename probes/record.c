@@ -227,8 +227,7 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_end(json);
     pl_json_integer(json, "late", series->late);
     pl_json_integer(json, "overrun", series->overrun);
-    pl_json_integer(json, "window_ns",
-                    series->start.scheme->windows ? series->start.window_ns : 0);
+    pl_json_integer(json, "window_ns", series->start.scheme->windows ? series->start.window_ns : 0);
     pl_json_bool(json, "budget_spent", series->budget_spent);
     pl_counters_json(json, counters);
     end(record);
