@@ -4,20 +4,14 @@
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 
-#include <math.h>
+static double mean(const double *sorted, int count)
+{
+    return pl_sorted_filtered(sorted, count).mean;
+}
 
 static double value(const int64_t *ns, int count, int window, double *room)
 {
-    double *sorted = room, *means = room + count;
-    if (count < window)
-        return NAN;
-    int known = count - window;
-    pl_sorted_fill(sorted, ns, known);
-    for (int i = 0; i < window; i++, known++) {
-        pl_sorted_insert(sorted, known, (double)ns[known]);
-        means[i] = pl_sorted_filtered(sorted, known + 1).mean;
-    }
-    return pl_variation(means, window);
+    return pl_running_variation(ns, count, window, room, mean);
 }
 
 const struct pl_criterion pl_criterion_cov_mean = {

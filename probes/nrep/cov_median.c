@@ -5,20 +5,14 @@
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 
-#include <math.h>
+static double median(const double *sorted, int count)
+{
+    return pl_sorted_quantile(sorted, count, 0.5);
+}
 
 static double value(const int64_t *ns, int count, int window, double *room)
 {
-    double *sorted = room, *medians = room + count;
-    if (count < window)
-        return NAN;
-    int known = count - window;
-    pl_sorted_fill(sorted, ns, known);
-    for (int i = 0; i < window; i++, known++) {
-        pl_sorted_insert(sorted, known, (double)ns[known]);
-        medians[i] = pl_sorted_quantile(sorted, known + 1, 0.5);
-    }
-    return pl_variation(medians, window);
+    return pl_running_variation(ns, count, window, room, median);
 }
 
 const struct pl_criterion pl_criterion_cov_median = {

@@ -79,3 +79,18 @@ double pl_variation(const double *values, int count)
     struct pl_spread spread = spread_of(values, count);
     return spread.mean > 0 ? spread.deviation / spread.mean : NAN;
 }
+
+double pl_running_variation(const int64_t *ns, int count, int window, double *room,
+                            double (*statistic)(const double *sorted, int count))
+{
+    double *sorted = room, *running = room + count;
+    if (count < window)
+        return NAN;
+    int known = count - window;
+    pl_sorted_fill(sorted, ns, known);
+    for (int i = 0; i < window; i++, known++) {
+        pl_sorted_insert(sorted, known, (double)ns[known]);
+        running[i] = statistic(sorted, known + 1);
+    }
+    return pl_variation(running, window);
+}

@@ -19,10 +19,15 @@ struct pl_spread {
 };
 
 /* Mean and standard deviation of the values in [Q1 - 1.5 IQR, Q3 + 1.5 IQR]: Tukey, Exploratory
- * Data Analysis; seed 002, section 4.2 */
+ * Data Analysis; seed 002, section 3.4. */
 struct pl_spread pl_sorted_filtered(const double *sorted, int count);
 
 /* Standard deviation (n - 1) over mean of any values; NAN for less than two or a mean of 0. */
 double pl_variation(const double *values, int count);
+
+/* Coefficient of variation of the last `window` values of a statistic, each of all samples up to
+ * then. NAN when there are fewer than `window` samples. `room`: 2 * count. */
+double pl_running_variation(const int64_t *ns, int count, int window, double *room,
+                            double (*statistic)(const double *sorted, int count));
 
 #endif
