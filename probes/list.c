@@ -26,6 +26,22 @@ static const char *kind_name(enum pl_kind kind)
     return "";
 }
 
+static void list_parameter(struct pl_json *json, const struct pl_parameter *parameter)
+{
+    const int most = sizeof parameter->tries / sizeof parameter->tries[0];
+    pl_json_object(json, NULL);
+    pl_json_text(json, "name", parameter->name);
+    pl_json_integer(json, "least", parameter->least);
+    pl_json_integer(json, "most", parameter->most);
+    pl_json_integer(json, "standard", parameter->standard);
+    pl_json_array(json, "tries");
+    for (int i = 0; i < most && parameter->tries[i]; i++)
+        pl_json_integer(json, NULL, parameter->tries[i]);
+    pl_json_end(json);
+    pl_json_text(json, "summary", parameter->summary);
+    pl_json_end(json);
+}
+
 static void list_variant(struct pl_json *json, const struct pl_variant *variant)
 {
     pl_json_object(json, NULL);
@@ -37,6 +53,11 @@ static void list_variant(struct pl_json *json, const struct pl_variant *variant)
         if (variant->restrictions & pl_restriction_names[i].restriction)
             pl_json_text(json, NULL, pl_restriction_names[i].name);
     pl_json_end(json);
+    pl_json_array(json, "parameters");
+    for (int i = 0; i < PL_PARAMETERS_MAX && variant->parameters[i].name; i++)
+        list_parameter(json, &variant->parameters[i]);
+    pl_json_end(json);
+    pl_json_integer(json, "scratch_volumes", variant->scratch_volumes);
     pl_json_text(json, "summary", variant->summary);
     pl_json_end(json);
 }

@@ -33,6 +33,7 @@ struct pl_case {
     enum pl_function function;
     const char *variant_name; /* as the plan has it: default, library, empty, or of the catalogue */
     const struct pl_variant *variant; /* NULL for default, library and empty */
+    struct pl_spec spec;              /* the variant with its parameters */
     bool empty;                       /* nothing is called: what timer and start scheme leave */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */

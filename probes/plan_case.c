@@ -29,6 +29,7 @@ static int call_nothing(const struct pl_call *call)
 static bool take_variant(struct pl_parser *parser, const char *value)
 {
     struct pl_case *c = parser->current;
+    char why[200];
     c->variant_name = value;
     if (strcmp(value, "default") == 0)
         c->run = pl_call_mpi;
@@ -37,11 +38,11 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
-    } else if ((c->variant = pl_variant_by_name(value)))
+    } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
+        c->variant = c->spec.variant;
         c->run = c->variant->run;
-    else
-        return pl_refuse(parser, "no such variant; write 'default', 'library', 'empty' or a name "
-                                 "that 'probe --list' gives (variants)");
+    } else
+        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty')", why);
     return true;
 }
 

@@ -39,5 +39,6 @@ const struct pl_variant pl_allgather_as_allreduce = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Allreduce with bitwise or over zero-filled vectors (GL6)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -37,5 +37,6 @@ const struct pl_variant pl_allgather_as_alltoall = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Alltoall of p copies of the own block (GL5)",
+    .scratch_volumes = 3,
     .run = run,
 };

@@ -32,5 +32,6 @@ const struct pl_variant pl_allgather_as_gather_plus_bcast = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Gather to rank 0, then Bcast (GL11)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -37,5 +37,6 @@ const struct pl_variant pl_allreduce_as_reduce_scatter_block_plus_allgather = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce_scatter_block, then Allgather (GL13)",
+    .scratch_volumes = 4,
     .run = run,
 };

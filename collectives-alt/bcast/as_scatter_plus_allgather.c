@@ -42,5 +42,6 @@ const struct pl_variant pl_bcast_as_scatter_plus_allgather = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Scatter of p blocks, then Allgather (GL10)",
+    .scratch_volumes = 1,
     .run = run,
 };

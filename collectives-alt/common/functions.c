@@ -21,3 +21,19 @@ enum pl_function pl_function_by_name(const char *name)
             return (enum pl_function)f;
     return PL_FUNCTION_COUNT;
 }
+
+bool pl_reduces(enum pl_function function)
+{
+    switch (function) {
+    case PL_FN_reduce:
+    case PL_FN_allreduce:
+    case PL_FN_reduce_scatter:
+    case PL_FN_reduce_scatter_block:
+    case PL_FN_scan:
+    case PL_FN_exscan:
+    case PL_FN_reduce_local:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -5,8 +5,6 @@
  * functions without a root (of a rooted one only the root knows). */
 #include "variant.h"
 
-#include <stdbool.h>
-
 /* Datatypes that are significant on this rank; unused places hold MPI_DATATYPE_NULL. */
 static void significant_types(const struct pl_call *call, MPI_Datatype types[2])
 {
@@ -58,22 +56,6 @@ static bool is_builtin(MPI_Datatype type)
     return combiner == MPI_COMBINER_NAMED;
 }
 
-static bool is_reduction(enum pl_function function)
-{
-    switch (function) {
-    case PL_FN_reduce:
-    case PL_FN_allreduce:
-    case PL_FN_reduce_scatter:
-    case PL_FN_reduce_scatter_block:
-    case PL_FN_scan:
-    case PL_FN_exscan:
-    case PL_FN_reduce_local:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool is_commutative(MPI_Op op)
 {
     int commutative = 0;
@@ -99,7 +81,7 @@ static unsigned layout_obstacles(const struct pl_call *call, unsigned asked)
 unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call)
 {
     const unsigned asked = variant->restrictions;
-    const bool reduction = is_reduction(call->function);
+    const bool reduction = pl_reduces(call->function);
     unsigned found = 0;
     if (reduction && call->op == MPI_OP_NULL)
         return PL_NOT_COUNTED;
@@ -115,7 +97,7 @@ unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_
 
 unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call)
 {
-    if (variant->function != call->function || pl_volume(call) < 0)
+    if (variant->function != call->function || pl_volume(call) == PL_NO_VOLUME)
         return PL_NOT_COUNTED;
     return pl_counted_obstacles(variant, call);
 }

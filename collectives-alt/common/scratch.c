@@ -1,20 +1,16 @@
-/* What is kept on a communicator: scratch memory and a private communicator.
+/* What is kept on a communicator: scratch memory, a private communicator, and which ranks share a
+ * node (nodes.c).
  *
- * Both hang on one attribute, so that they live and die with the communicator; a duplicate starts
- * without. Collective calls on one communicator are serial by the standard, so no lock is needed.
+ * All of it hangs on one attribute, so that they live and die with the communicator; a duplicate
+ * starts without. Collective calls on one communicator are serial by the standard, so no lock is
+ * needed.
  */
-#include "tools.h"
+#include "kept.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 enum { ALIGNMENT = 64 };
-
-struct kept {
-    void *block[PL_SCRATCH_SLOTS];
-    size_t size[PL_SCRATCH_SLOTS];
-    MPI_Comm private_comm;
-};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
@@ -24,11 +20,18 @@ static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)key;
     (void)extra;
-    struct kept *kept = value;
+    struct pl_kept *kept = value;
     int rc = MPI_SUCCESS, finalized = 0;
     PMPI_Finalized(&finalized);
-    if (kept->private_comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && !finalized)
-        rc = PMPI_Comm_free(&kept->private_comm);
+    if (comm != MPI_COMM_WORLD && !finalized) {
+        if (kept->private_comm != MPI_COMM_NULL)
+            rc = PMPI_Comm_free(&kept->private_comm);
+        if (kept->nodes.leaders != MPI_COMM_NULL && rc == MPI_SUCCESS)
+            rc = PMPI_Comm_free(&kept->nodes.leaders);
+        if (kept->nodes.node != MPI_COMM_NULL && rc == MPI_SUCCESS)
+            rc = PMPI_Comm_free(&kept->nodes.node);
+    }
+    free(kept->node_of);
     for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
         free(kept->block[slot]);
     free(kept);
@@ -40,9 +43,9 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_kept, &keyval, NULL);
 }
 
-static struct kept *kept_on(MPI_Comm comm)
+struct pl_kept *pl_kept_on(MPI_Comm comm)
 {
-    struct kept *kept = NULL;
+    struct pl_kept *kept = NULL;
     int found = 0;
     pthread_once(&once, make_keyval);
     if (PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS)
@@ -52,7 +55,7 @@ static struct kept *kept_on(MPI_Comm comm)
     kept = calloc(1, sizeof *kept);
     if (!kept)
         return NULL;
-    kept->private_comm = MPI_COMM_NULL;
+    kept->private_comm = kept->nodes.node = kept->nodes.leaders = MPI_COMM_NULL;
     if (PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
         free(kept);
         return NULL;
@@ -62,7 +65,7 @@ static struct kept *kept_on(MPI_Comm comm)
 
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
 {
-    struct kept *kept = kept_on(comm);
+    struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
         return NULL;
     if (kept->block[slot] && kept->size[slot] >= bytes)
@@ -72,6 +75,47 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
     kept->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
     kept->size[slot] = kept->block[slot] ? size : 0;
     return kept->block[slot];
+}
+
+size_t pl_scratch_kept(MPI_Comm comm)
+{
+    size_t sum = 0;
+    const struct pl_kept *kept = pl_kept_on(comm);
+    for (int slot = 0; kept && slot < PL_SCRATCH_SLOTS; slot++)
+        sum += kept->size[slot];
+    return sum;
+}
+
+void pl_scratch_release(MPI_Comm comm)
+{
+    struct pl_kept *kept = pl_kept_on(comm);
+    for (int slot = 0; kept && slot < PL_SCRATCH_SLOTS; slot++) {
+        free(kept->block[slot]);
+        kept->block[slot] = NULL;
+        kept->size[slot] = 0;
+    }
+}
+
+/* A reduction keeps elements with their gaps, and may pad a vector to p equal blocks. */
+size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *call,
+                        long long volume, int p)
+{
+    size_t one = (size_t)volume + (size_t)p;
+    int size = 0;
+    MPI_Aint lb, extent, true_extent;
+    if (pl_reduces(call->function) && PMPI_Type_size(call->recvtype, &size) == MPI_SUCCESS &&
+        size > 0) {
+        PMPI_Type_get_extent(call->recvtype, &lb, &extent);
+        PMPI_Type_get_true_extent(call->recvtype, &lb, &true_extent);
+        const long long elements = volume / size + p;
+        one = (size_t)(elements * (extent < 0 ? -extent : extent) + true_extent);
+    }
+    return 4096 + 256 * (size_t)p + (size_t)variant->scratch_volumes * one;
+}
+
+MPI_Request *pl_requests(MPI_Comm comm, int count)
+{
+    return pl_scratch(comm, PL_SLOT_REQUESTS, (size_t)count * sizeof(MPI_Request));
 }
 
 int pl_raise(MPI_Comm comm, int rc)
@@ -85,7 +129,7 @@ int pl_raise(MPI_Comm comm, int rc)
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
 {
     int rc = MPI_SUCCESS, rank;
-    struct kept *kept = kept_on(comm);
+    struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
         return pl_raise(comm, MPI_ERR_NO_MEM);
     if (kept->private_comm == MPI_COMM_NULL) {

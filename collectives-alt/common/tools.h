@@ -10,10 +10,8 @@
 
 #include "variant.h"
 
-#include <stdbool.h>
-
-/* Slots of pl_scratch. PL_SLOT_COPY belongs to pl_copy. */
-enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_COPY };
+/* Slots of pl_scratch. PL_SLOT_COPY belongs to pl_copy, PL_SLOT_REQUESTS to pl_requests. */
+enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_WORK, PL_SLOT_COPY, PL_SLOT_REQUESTS };
 
 /* Gives an error, if rc is one, to the error handler of comm; returns rc. */
 int pl_raise(MPI_Comm comm, int rc);
@@ -21,6 +19,26 @@ int pl_raise(MPI_Comm comm, int rc);
 /* A communicator of the same ranks for point-to-point messages that no receive of the application
  * can catch. Made by the first call, which is collective; kept on comm and freed with it. */
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
+
+/* Room for `count` requests; NULL when memory is short. Requests of the private communicator that
+ * are still open after an error are not waited for: its messages are nobody else's. */
+MPI_Request *pl_requests(MPI_Comm comm, int count);
+
+/* --- nodes (nodes.c) --- */
+
+/* Which ranks of a communicator share a node (MPI_COMM_TYPE_SHARED). Both communicators return
+ * their errors. */
+struct pl_nodes {
+    MPI_Comm node;    /* the ranks of this node, in order of rank */
+    MPI_Comm leaders; /* the first rank of each node, in order of rank; MPI_COMM_NULL on others */
+    int count;        /* nodes */
+    int least_ppn, most_ppn;
+    bool in_order;      /* node i has ranks i * ppn .. i * ppn + ppn - 1, all nodes equally many */
+    const int *node_of; /* by rank: the number of its node, in the order of the leaders */
+};
+
+/* Made by the first call, which is collective; kept on comm and freed with it. */
+int pl_nodes(MPI_Comm comm, const struct pl_nodes **nodes);
 
 /* --- layout (copy.c) --- */
 

@@ -7,6 +7,7 @@
 #define PL_VARIANT_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef PL_PRELOAD
@@ -26,6 +27,8 @@ enum pl_function {
 const char *pl_function_name(enum pl_function function);
 /* The inverse; PL_FUNCTION_COUNT when unknown. */
 enum pl_function pl_function_by_name(const char *name);
+/* True where an operation is applied: one count, datatype and operation on all ranks. */
+bool pl_reduces(enum pl_function function);
 
 /* The arguments of one call. Fields a function does not have are zero. Names follow the standard;
  * MPI_Bcast's buffer is `recvbuf` with recvcount and recvtype on every rank; the datatype of a
@@ -41,14 +44,17 @@ struct pl_call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    const int *values; /* of the running variant's parameters, in the order of its table */
 };
 
 /* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
- * only arguments that are significant on this rank, and gives the same number on every rank. -1
- * where no such number exists (Gatherv, Scatterv, Alltoallv), on inter-communicators, and past
- * INT_MAX - p bytes or elements. See volume.c for each function. */
+ * only arguments that are significant on this rank, and gives the same number on every rank.
+ * PL_NO_VOLUME on inter-communicators, for calls that are not legal, and past INT_MAX - p bytes or
+ * elements; PL_LOCAL_VOLUME where no rank, or only some, could tell (Gatherv, Scatterv, Alltoallv).
+ * See volume.c for each function. */
+enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume(const struct pl_call *call);
-/* The same, with the number of processes (of 1 for MPI_Reduce_local) where the volume is not -1. */
+/* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */
 long long pl_volume_and_size(const struct pl_call *call, int *size);
 
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
@@ -60,8 +66,18 @@ enum pl_restriction {
     PL_NO_IN_PLACE = 2,  /* MPI_IN_PLACE on any rank */
     PL_CONTIGUOUS = 4,   /* only types whose size equals their extent, lower bound 0 */
     PL_BUILTIN_TYPE = 8, /* only predefined datatypes */
-    PL_NOT_COUNTED = 16, /* stops every variant: pl_volume is -1, or the call is not legal */
+    PL_NOT_COUNTED = 16, /* stops every variant: PL_NO_VOLUME, or the call is not legal */
 };
+
+/* A number that a variant reads: a segment size, a radix, a fan-out. */
+struct pl_parameter {
+    const char *name; /* lower_snake, with its unit: segment_bytes, radix, pieces */
+    int least, most;  /* what is legal */
+    int standard;     /* when nothing is said */
+    int tries[8];     /* what is worth a search, ascending, 0 ends it */
+    const char *summary;
+};
+#define PL_PARAMETERS_MAX 2
 
 struct pl_variant {
     const char *name; /* function_what, lower_snake, never reused */
@@ -69,10 +85,28 @@ struct pl_variant {
     enum pl_kind kind;
     unsigned restrictions; /* of enum pl_restriction */
     const char *summary;   /* one sentence for people, with its source */
+    /* Scratch memory this variant keeps on any rank at most, in volumes n of the call (reductions:
+     * in vectors, with gaps); 0: none but a few words a rank. See pl_scratch_bound. */
+    int scratch_volumes;
+    struct pl_parameter parameters[PL_PARAMETERS_MAX]; /* those with a name */
     /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of
-     * call->comm has been given. Call it only without obstacles. */
+     * call->comm has been given. Call it only without obstacles, and with call->values where it has
+     * parameters. */
     int (*run)(const struct pl_call *call);
 };
+
+/* A variant with values for its parameters; as text `name` or `name:parameter=value,…`, which may
+ * leave out what has its standard value. */
+struct pl_spec {
+    const struct pl_variant *variant;
+    int values[PL_PARAMETERS_MAX];
+};
+
+/* False: `why` (of `size` bytes) says what is wrong with the text. */
+bool pl_spec_parse(const char *text, struct pl_spec *spec, char *why, size_t size);
+/* A variant with the standard values. */
+struct pl_spec pl_spec_of(const struct pl_variant *variant);
+int pl_spec_run(const struct pl_spec *spec, const struct pl_call *call);
 
 /* All variants of catalogue.def (the library's own calls, `default`, are not among them). */
 extern const struct pl_variant *const pl_catalogue[];
@@ -87,14 +121,23 @@ int pl_call_mpi(const struct pl_call *call);
  * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */
 unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
-/* The same for a variant of this very function and a call whose volume is known to be 0 or more. */
+/* The same for a variant of this very function and a call that has a volume. */
 unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an
  * attribute and freed with it. `slot` (0..PL_SCRATCH_SLOTS-1) tells apart blocks that live at the
  * same time. Grows, never shrinks. NULL when memory is short. */
-#define PL_SCRATCH_SLOTS 4
+#define PL_SCRATCH_SLOTS 6
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
+
+/* Bytes that all slots of comm hold, and what gives them back (between calls only). */
+size_t pl_scratch_kept(MPI_Comm comm);
+void pl_scratch_release(MPI_Comm comm);
+
+/* What the variant may keep at most in one call of `volume` bytes on p processes; equal on all
+ * ranks. Not for PL_LOCAL_VOLUME. */
+size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *call,
+                        long long volume, int p);
 
 /* Jump to the label `out` when an MPI call fails; needs an `int rc` in scope. */
 #define PL_TRY(call)                                                                               \

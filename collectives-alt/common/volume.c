@@ -9,15 +9,15 @@
  *   Allgatherv                                       sum of recvcounts * size(recvtype)
  *   Reduce_scatter                                   sum of recvcounts * size
  *   Reduce_scatter_block                             recvcount * size * p
- *   Gatherv, Scatterv, Alltoallv                     -1: no rank but the root knows, or none does
+ *   Gatherv, Scatterv, Alltoallv                     PL_LOCAL_VOLUME: only the root knows, or none
  *
  * Each line reads only arguments that are significant on the rank, MPI_IN_PLACE included (a root of
  * Gather that sends in place has significant receive arguments, and so on). The standard makes the
  * signature of these arguments equal on all ranks, and with it the product count * size, which is
  * why the volume is safe to decide by; counts and extents alone are not equal.
  *
- * -1 also for inter-communicators, for arguments that no legal call has, and when bytes or elements
- * go past INT_MAX - p: variants count them in `int`, and pad them to p equal blocks. */
+ * PL_NO_VOLUME (-1) for inter-communicators, for arguments that no legal call has, and when bytes
+ * or elements go past INT_MAX - p: variants count them in `int`, and pad them to p equal blocks. */
 #include "variant.h"
 
 #include <limits.h>
@@ -71,17 +71,17 @@ long long pl_volume_and_size(const struct pl_call *call, int *size)
     if (call->function == PL_FN_reduce_local)
         return operand_bytes(INT_MAX, 1, call->recvcount, call->recvtype);
     if (call->comm == MPI_COMM_NULL)
-        return -1;
+        return PL_NO_VOLUME;
 
     int inter, p, rank = 0;
     if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
-        return -1;
+        return PL_NO_VOLUME;
     PMPI_Comm_size(call->comm, &p);
     *size = p;
     if (is_rooted(call->function)) {
         PMPI_Comm_rank(call->comm, &rank);
         if (call->root < 0 || call->root >= p)
-            return -1;
+            return PL_NO_VOLUME;
     }
     const int most = INT_MAX - p;
 
@@ -113,9 +113,10 @@ long long pl_volume_and_size(const struct pl_call *call, int *size)
     case PL_FN_gatherv:
     case PL_FN_scatterv:
     case PL_FN_alltoallv:
+        return PL_LOCAL_VOLUME;
     case PL_FN_reduce_local:
     case PL_FUNCTION_COUNT:
         break;
     }
-    return -1;
+    return PL_NO_VOLUME;
 }

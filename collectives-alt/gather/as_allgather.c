@@ -46,5 +46,6 @@ const struct pl_variant pl_gather_as_allgather = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Allgather; the root keeps the result (GL3)",
+    .scratch_volumes = 3,
     .run = run,
 };

@@ -41,5 +41,6 @@ const struct pl_variant pl_gather_as_reduce = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Reduce with bitwise or over zero-filled vectors (GL4)",
+    .scratch_volumes = 3,
     .run = run,
 };

@@ -118,5 +118,6 @@ const struct pl_variant pl_gather_binomial = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
     .summary = "binomial tree, ceil(log2 p) rounds (case study 1)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -35,5 +35,6 @@ const struct pl_variant pl_reduce_as_allreduce = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Allreduce; the root keeps the result (GL8)",
+    .scratch_volumes = 2,
     .run = run,
 };

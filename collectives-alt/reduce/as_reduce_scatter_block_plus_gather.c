@@ -40,5 +40,6 @@ const struct pl_variant pl_reduce_as_reduce_scatter_block_plus_gather = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce_scatter_block, then Gather (GL14)",
+    .scratch_volumes = 4,
     .run = run,
 };

@@ -107,5 +107,6 @@ const struct pl_variant pl_reduce_ring = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_COMMUTATIVE,
     .summary = "reduce-scatter on a ring, then Gatherv to the root (case study 2)",
+    .scratch_volumes = 3,
     .run = run,
 };

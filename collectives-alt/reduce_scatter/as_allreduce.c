@@ -30,5 +30,6 @@ const struct pl_variant pl_reduce_scatter_as_allreduce = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Allreduce; each rank keeps its own part (GL9)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -38,5 +38,6 @@ const struct pl_variant pl_reduce_scatter_as_reduce_plus_scatterv = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce to rank 0, then Scatterv (GL17)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -32,5 +32,6 @@ const struct pl_variant pl_reduce_scatter_block_as_reduce_plus_scatter = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce to rank 0, then Scatter (GL15)",
+    .scratch_volumes = 2,
     .run = run,
 };

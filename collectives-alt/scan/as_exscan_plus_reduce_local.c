@@ -32,5 +32,6 @@ const struct pl_variant pl_scan_as_exscan_plus_reduce_local = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "Exscan, then Reduce_local (GL16)",
+    .scratch_volumes = 2,
     .run = run,
 };

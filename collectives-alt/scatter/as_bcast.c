@@ -34,5 +34,6 @@ const struct pl_variant pl_scatter_as_bcast = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Bcast of all blocks; each rank keeps its own (GL7)",
+    .scratch_volumes = 2,
     .run = run,
 };

@@ -99,7 +99,8 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                              .sendbuf = buffers->send,
                              .recvbuf = buffers->recv,
                              .recvtype = pl_type_handle(c->type),
-                             .comm = comm};
+                             .comm = comm,
+                             .values = c->spec.values};
     if (pl_function_has_root(c->function))
         call->root = c->root;
     if (arguments->op >= 0)

@@ -130,7 +130,7 @@ class Plan(msgspec.Struct, frozen=True):
         for number, case in enumerate(self.cases):
             config = configs[None if case.plain_duplicate else case.knobs]
             lines.append(
-                f"case id={number} function={_value(case.function)} variant={_value(case.variant)} "
+                f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
                 f"op={_value(self.data.op)} root={self.data.root}"
                 + ("" if self.nrep else f" reps={case.reps or self.reps}")
@@ -188,4 +188,10 @@ def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> 
 def _value(text: str) -> str:
     if not _VALUE.match(text):
         raise UsageError(f"{text!r} cannot stand in a plan: no white space, '#' or '='")
+    return text
+
+
+def _spec(text: str) -> str:
+    """A variant with its parameters, `name:parameter=value,…`."""
+    _value(text.replace("=", ""))
     return text
