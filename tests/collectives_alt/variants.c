@@ -84,7 +84,8 @@ static void check(const struct pl_variant *variant, const struct setting *s)
     }
     if (pl_call_pmpi(&reference) != MPI_SUCCESS)
         report(variant, s, "the library's own call failed");
-    if (variant->run(&call) != MPI_SUCCESS)
+    const struct pl_spec spec = pl_spec_of(variant);
+    if (pl_spec_run(&spec, &call) != MPI_SUCCESS)
         report(variant, s, "error");
     forget_undefined(&reference, &areas[0][1]);
     forget_undefined(&call, &areas[1][1]);
