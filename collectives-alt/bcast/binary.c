@@ -2,7 +2,8 @@
  * to 2 v + 1 and 2 v + 2 while it receives the next.
  *
  * Source: the binary tree of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, Cluster
- * Computing 10(2), 2007. Cost: 2 (floor(log2 p) - 1 + n/s) (a + s b) with segments of s bytes.
+ * Computing 10(2), 2007.
+ * Cost: 2 (floor(log2 p) - 1 + n/s) (a + s b) with segments of s bytes.
  * Restrictions: none; any root, any layout.
  * Messages: at most 2 ceil(n/s) from a rank.
  * Scratch: n bytes on ranks with a derived type. */

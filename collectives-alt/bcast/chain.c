@@ -2,9 +2,11 @@
  * it receives the next.
  *
  * Source: the pipeline of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, Cluster
- * Computing 10(2), 2007. Cost: (p - 2 + n/s) (a + s b) with segments of s bytes. Restrictions:
- * none; any root, any layout. Messages: ceil(n/s) from every rank but the last. Scratch: n bytes on
- * ranks with a derived type. */
+ * Computing 10(2), 2007.
+ * Cost: (p - 2 + n/s) (a + s b) with segments of s bytes.
+ * Restrictions: none; any root, any layout.
+ * Messages: ceil(n/s) from every rank but the last.
+ * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
 
 #include <limits.h>
