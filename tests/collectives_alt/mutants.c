@@ -345,6 +345,7 @@ MUTANT(fails_on_one_rank, bcast, .run = fails_on_one_rank);
 MUTANT(writes_before_the_buffer, bcast, .run = writes_before_the_buffer);
 MUTANT(writes_at_other_ranks, gather, .run = writes_at_other_ranks);
 MUTANT(one_block_misplaced, gatherv, .run = one_block_misplaced);
+MUTANT(changes_send_buffer, scatter, .run = changes_send_buffer);
 MUTANT(writes_over_root_in_place, scatterv, .run = writes_over_root_in_place);
 MUTANT(ignores_displacements, scatterv, .run = ignores_displacements);
 MUTANT(swaps_blocks, allgather, .run = swaps_blocks);
@@ -384,6 +385,7 @@ const struct pl_variant *const pl_catalogue[] = {
     &writes_before_the_buffer_bcast,
     &writes_at_other_ranks_gather,
     &one_block_misplaced_gatherv,
+    &changes_send_buffer_scatter,
     &writes_over_root_in_place_scatterv,
     &ignores_displacements_scatterv,
     &swaps_blocks_allgather,

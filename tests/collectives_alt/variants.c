@@ -172,7 +172,7 @@ static void check_function(struct subjects *subjects, const struct group *groups
     if (options->large) {
         int p;
         MPI_Comm_size(MPI_COMM_WORLD, &p);
-        struct setting s = {.comm = MPI_COMM_WORLD,
+        struct setting s = {.comm = groups[0].comm,
                             .comm_name = groups[0].name,
                             .count = has_blocks(function) ? LARGE / p + 1 : LARGE,
                             .layout = LAYOUT_INT,
@@ -245,9 +245,11 @@ int main(int argc, char **argv)
     }
     area_free(&expected);
     expected_free();
+    const long mine = accounts_open();
+    long open = 0;
+    PMPI_Allreduce(&mine, &open, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%s left: %ld blocks of memory on all ranks\n", open ? "not ok" : "ok", open);
     MPI_Finalize();
-    const long open = accounts_open();
-    if (open != 0)
-        printf("not ok rank %d: %ld blocks of memory are left at the end\n", rank, open);
     return failures > 0 || open != 0;
 }
