@@ -6,6 +6,8 @@ Q := $(if $(filter 1,$(V)),,@)
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
 MPI_ID ?= $(shell $(ROOT)/probes/mpi-id.sh $(MPICC))
 BUILD ?= $(ROOT)/build/$(MPI_ID)
+# Not empty: programs run on SimGrid's simulation of a machine (docs/simulated.md).
+SIMULATED := $(filter simgrid-%,$(MPI_ID))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(ROOT)/pyproject.toml)
 # What the probe says about its build; everything is compiled again when it changes.
 BUILD_FLAGS := $(subst ',,$(strip $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS)))

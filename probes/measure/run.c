@@ -9,6 +9,7 @@
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "system/facts.h"
+#include "system/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static int write_header(struct launch *launch)
     struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
     int result = PL_EXIT_FAILED;
 
-    bool loaded = hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0;
+    bool loaded = pl_topology_open(&topology);
     if (pl_p2p_agree(&launch->world, !loaded)) {
         say(launch, "hwloc", "the topology of a host cannot be read");
         return result;
