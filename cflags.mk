@@ -13,7 +13,9 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(ROOT)/pyproject.toml)
 BUILD_FLAGS := $(subst ',,$(strip $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS)))
 PL_CFLAGS := -std=c11 -D_GNU_SOURCE -DPL_VERSION='"$(VERSION)"' -Wall -Wextra -Wshadow \
              -Wstrict-prototypes -fvisibility=hidden -fPIC -I$(ROOT)/collectives-alt \
-             -I$(ROOT)/collectives-alt/common -I$(ROOT)/probes -MMD -MP $(EXTRA_CFLAGS)
+             -I$(ROOT)/collectives-alt/common -I$(ROOT)/probes -MMD -MP \
+             $(if $(SIMULATED),-DPMPI_Comm_call_errhandler=pl_simulated_call_errhandler) \
+             $(EXTRA_CFLAGS)
 
 .DEFAULT_GOAL := all
 .PHONY: FORCE

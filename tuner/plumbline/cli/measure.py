@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
 )
 @click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
-@click.option("--launches", type=click.IntRange(1), default=8, show_default=True)
+@click.option(
+    "--launches", type=click.IntRange(1), help="Default 8; 1 on a simulated machine, as all repeat."
+)
+@common.simulate_option
 @click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
 @click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
 @click.option("--root", type=int, default=0, show_default=True)
@@ -80,7 +83,8 @@ def command(
     variants: str,
     settings: tuple[str, ...],
     nprocs: int,
-    launches: int,
+    launches: int | None,
+    simulate: str | None,
     type_: str,
     op: str,
     root: int,
@@ -112,11 +116,14 @@ def command(
     from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
-    bench = workbench(mpi_prefix)
+    asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
+    all_settings = settings_file.load(None, asked | {"simulate": simulate})
+    bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
     if variants == "all":
@@ -130,9 +137,6 @@ def command(
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
     knobs = [_knob(word) for word in settings]
-    all_settings = settings_file.load(
-        None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    )
     cases = [
         case
         for size in wanted
@@ -142,11 +146,14 @@ def command(
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
+    simulated = all_settings.simulation is not None
     plan = Plan(
         "check",
         seed,
         tuple(dict.fromkeys(cases)),
         Data(type_, op, root),
+        blocks=all_settings.blocks,
+        reps=all_settings.reps,
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
         sync=sync,
@@ -160,7 +167,13 @@ def command(
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    lines, raw = side_by_side.run(ranks, plan, launches, environment)
+    lines, raw = side_by_side.run(
+        ranks,
+        plan,
+        launches or (1 if simulated else 8),
+        environment,
+        exact_ratio if simulated else paired_ratio,
+    )
     common.write_records(records, "measure", raw)
     for weakness in conditions.of_records(raw):
         click.echo(f"plumbline: {weakness.text}", err=True)
