@@ -25,7 +25,7 @@ Files = Callable[[Bundle], dict[str, str]]
 
 class Exporter(Protocol):
     """`files` is pure: file name -> text, empty when the winners give this format nothing to say.
-    `needs` are formats whose files this one refers to. `family` is the one it is for; empty: all."""
+    `needs` are formats whose files this one refers to. `family` is the one it is for, or empty."""
 
     @property
     def name(self) -> str: ...

@@ -19,8 +19,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append(
         f"# Link {bundle.preload_library or 'plumbline.o'} into the program, and give smpirun"
     )
-    selector = bundle.library.build["selector"]
-    lines.append(f"# --cfg=smpi/coll-selector:{selector}")
+    lines.append(f"# --cfg=smpi/coll-selector:{bundle.library.build.get('selector', 'ompi')}")
     if any(is_profile(winner) for winner in bundle.winners):
         path = bundle.directory / profile.FILE_NAME
         lines.append(f"export PLUMBLINE_PROFILE={shlex.quote(str(path))}")

@@ -45,6 +45,13 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     _chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    if not isinstance(settings.variants, msgspec.UnsetType):
+        unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
+        if unknown:
+            raise UsageError(
+                f"variants: there is no {', '.join(sorted(unknown))}; `plumbline measure FUNCTION "
+                "--variants all` shows those of a function"
+            )
     text = msgspec.json.encode(settings).decode()
     return enter(db, bench, text, settings.nprocs, new=new, mark="x", nodes=settings.nodes)
 
@@ -155,7 +162,7 @@ class Loop:
             bench.space,
             bench.installation.library,
             bench.knobs,
-            bench.catalogue.variants_of(),
+            settings.tried(bench.catalogue.variants_of()),
             settings.nprocs,
             unsafe=settings.unsafe,
         )

@@ -45,6 +45,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).
+    variants: ours that may be tried (unset: all).
     """
 
     nprocs: int = 0
@@ -67,10 +68,20 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     unsafe: bool = False
     # Unset is not written: a campaign of this machine keeps its identity.
     simulate: Simulation | msgspec.UnsetType = msgspec.UNSET
+    variants: list[str] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def simulation(self) -> Simulation | None:
         return None if isinstance(self.simulate, msgspec.UnsetType) else self.simulate
+
+    def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Of our variants, by function, those that may be tried."""
+        if isinstance(self.variants, msgspec.UnsetType):
+            return dict(variants)
+        return {
+            function: [name for name in names if name in self.variants]
+            for function, names in variants.items()
+        }
 
     @property
     def nodes(self) -> int:
@@ -96,7 +107,9 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     selector = given.pop("simulate", None)
     if selector is not None:
         table = values.get("simulate")
-        given["simulate"] = (table if isinstance(table, dict) else {}) | {"library": known(selector)}
+        given["simulate"] = (table if isinstance(table, dict) else {}) | {
+            "library": known(selector)
+        }
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
@@ -142,6 +155,9 @@ def _checked(where: str, settings: Settings) -> Settings:
         sizes=sorted(set(settings.sizes)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
         functions=sorted(set(settings.functions)),
+        variants=msgspec.UNSET
+        if isinstance(settings.variants, msgspec.UnsetType)
+        else sorted(set(settings.variants)),
     )
 
 

@@ -63,7 +63,8 @@ def run(
     environment: Mapping[str, str],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
-    """Like `launch`, with the lines in the order of the plan. `compare`: log ratios, one a launch."""
+    """Like `launch`, with the lines in the order of the plan. `compare` takes log ratios, one a
+    launch."""
     seconds: list[dict[int, float]] = [{} for _ in plan.cases]  # by launch
     dropped = [0 for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]

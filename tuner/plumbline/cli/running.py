@@ -113,7 +113,7 @@ def overrides(options: dict[str, Any]) -> dict[str, Any]:
             values["sizes"] = [int(word) for word in values["sizes"].split(",")]
     except ValueError:
         raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    for name in ("guidelines", "functions"):
+    for name in ("guidelines", "functions", "variants"):
         if name in values:
             values[name] = [word.strip() for word in values[name].split(",")]
     return values
