@@ -1,5 +1,5 @@
-/* SimGrid 3.32 jumps to NULL when MPI_Comm_call_errhandler meets a predefined handler. In builds for
- * SimGrid cflags.mk puts this function in its place. */
+/* SimGrid 3.32 jumps to NULL when MPI_Comm_call_errhandler meets a predefined handler. In builds
+ * for SimGrid cflags.mk puts this function in its place. */
 #undef PMPI_Comm_call_errhandler
 
 #include <mpi.h>

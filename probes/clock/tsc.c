@@ -97,9 +97,9 @@ static bool adopt(const struct pl_calibration *calibration)
 
 static const char *missing(void)
 {
-    return PL_SIMULATED
-               ? PL_SIMULATED_WHY ": its time is no processor's; use clock=monotonic_raw"
-               : "the time-stamp counter is read on x86-64 processors only; use clock=monotonic_raw";
+    return PL_SIMULATED ? PL_SIMULATED_WHY ": its time is no processor's; use clock=monotonic_raw"
+                        : "the time-stamp counter is read on x86-64 processors only; use "
+                          "clock=monotonic_raw";
 }
 
 #endif
