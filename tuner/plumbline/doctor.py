@@ -200,6 +200,5 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     except PlumblineError as error:
         yield Finding("simulator", "notes", f"--simulate does not work: {error}")
         return
-    library = bench.installation.library
-    finding, _ = _one_launch(bench, settings, {}, (), f"is simulated by {library.family}")
+    finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
