@@ -51,7 +51,7 @@ def make(folder: Path) -> Build:
         subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
     compile_program(build, "variants", SUITE, options=WRAPPED)
     compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
-    for name in ("hygiene", "volume", "catalogue", "trees"):
+    for name in ("hygiene", "volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
     compile_program(build, "profiles", ["profiles.c", *parser])
