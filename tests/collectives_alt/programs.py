@@ -51,7 +51,7 @@ def make(folder: Path) -> Build:
     build = make_suite(Build(folder))
     make_library(build, build.preload, "-Werror")
     compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
-    for name in ("hygiene", "volume", "catalogue"):
+    for name in ("hygiene", "volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
     compile_program(build, "profiles", ["profiles.c", *parser])
