@@ -1,7 +1,7 @@
 /* Reduce as `pieces` calls of Reduce on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Reduce(n / pieces).
- * Restrictions: none; the library's own Reduce keeps the order of operands.
+ * Restrictions: contiguous types (operands.c); the library's own Reduce keeps the order of operands.
  * Scratch: none. */
 #include "split.h"
 
@@ -9,7 +9,7 @@ const struct pl_variant pl_reduce_as_split = {
     .name = "reduce_as_split",
     .function = PL_FN_reduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of the vector (GL2)",
     .parameters = PL_SPLIT_PARAMETERS,
     .run = pl_split_elements,
