@@ -73,16 +73,19 @@ long long pl_volume_and_size(const struct pl_call *call, int *size)
     if (call->comm == MPI_COMM_NULL)
         return PL_NO_VOLUME;
 
-    int inter, p, rank = 0;
+    int inter, rank = 0;
     if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
         return PL_NO_VOLUME;
-    PMPI_Comm_size(call->comm, &p);
-    *size = p;
-    if (is_rooted(call->function)) {
+    PMPI_Comm_size(call->comm, size);
+    if (is_rooted(call->function))
         PMPI_Comm_rank(call->comm, &rank);
-        if (call->root < 0 || call->root >= p)
-            return PL_NO_VOLUME;
-    }
+    return pl_volume_on(call, *size, rank);
+}
+
+long long pl_volume_on(const struct pl_call *call, int p, int rank)
+{
+    if (is_rooted(call->function) && (call->root < 0 || call->root >= p))
+        return PL_NO_VOLUME;
     const int most = INT_MAX - p;
 
     switch (call->function) {

@@ -41,7 +41,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "variants", ["variants.c", "cases.c", "layouts.c"])
     for name in ("hygiene", "volume", "catalogue"):
         compile_program(build, name, [f"{name}.c"])
-    parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
+    parser = [str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")]
     compile_program(build, "profiles", ["profiles.c", *parser])
     for name in ("application", "handler"):
         compile_program(build, name, [f"{name}.c"], linked=False)

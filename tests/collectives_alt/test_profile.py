@@ -32,6 +32,7 @@ def test_a_whole_profile(build: Build) -> None:
         0,
         [
             "library=Open MPI v4.1.4",
+            f"memory={64 << 20} nearest=0",
             "5 MPI_Bcast 2-4 0-99 bcast_as_scatter_plus_allgather",
             f"6 MPI_Reduce 5-{2**31 - 1} 65536-{2**63 - 1} reduce_ring",
         ],
@@ -62,7 +63,7 @@ def changed(old: str, new: str) -> str:
         (HEAD + "rules", 2, "rules", "not `rule`"),
         (HEAD + "rule", 2, "", "no function="),
         (changed("MPI_Bcast", "MPI_Bcost"), 2, "function=MPI_Bcost", "unknown function"),
-        (changed("variant=bcast", "variant=boast"), 2, "variant=boast_as", "unknown variant"),
+        (changed("variant=bcast", "variant=boast"), 2, "variant=boast_as", "no such variant"),
         (changed("MPI_Bcast", "MPI_Reduce"), 2, "bcast_as", "of MPI_Bcast, not of MPI_Reduce"),
         (changed("nprocs=2-4", "nprocs=4-2"), 2, "nprocs=4-2", "not a range"),
         (changed("nprocs=2-4", "nprocs=0-2"), 2, "nprocs=0-2", "not a range"),
