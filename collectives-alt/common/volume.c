@@ -28,12 +28,11 @@
 static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
 {
     int size;
+    long long bytes;
     if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS ||
         size < 0) /* MPI_UNDEFINED: more than an int holds */
         return -1;
-    if (size > 0 && blocks * count > most / size)
-        return -1;
-    return blocks * count * size;
+    return __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1 : bytes;
 }
 
 /* A reduction has one count for all ranks, and its variants count elements too. */

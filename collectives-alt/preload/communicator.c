@@ -21,7 +21,7 @@ static int delete_place(MPI_Comm comm, int key, void *value, void *extra)
     struct pl_place *place = value;
     atomic_fetch_add_explicit(&pl_generation, 1, memory_order_release);
     for (int f = 0; f < PL_FUNCTION_COUNT; f++)
-        free(place->choices[f].rules);
+        free(place->choices[f].options);
     free(place);
     return MPI_SUCCESS;
 }
@@ -89,10 +89,11 @@ static long long stand_in(const struct pl_active_rule *first, int count, int p)
 
 static void insert(struct pl_choice *choice, struct pl_active_rule *rule)
 {
+    struct pl_option *options = choice->options;
     int i = choice->count++;
-    for (; i > 0 && choice->rules[i - 1]->rule->bytes.from > rule->rule->bytes.from; i--)
-        choice->rules[i] = choice->rules[i - 1];
-    choice->rules[i] = rule;
+    for (; i > 0 && options[i - 1].bytes.from > rule->rule->bytes.from; i--)
+        options[i] = options[i - 1];
+    options[i] = (struct pl_option){rule->rule->bytes, rule};
 }
 
 /* Decided by the profile and the communicator alone, so equal on all ranks. */
@@ -111,7 +112,7 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_plac
         if (first[i].rule->by_nodes && !nodes)
             PL_TRY(pl_nodes(comm, &nodes));
     }
-    if (fitting > 0 && !(choice->rules = calloc((size_t)fitting, sizeof(struct pl_active_rule *))))
+    if (fitting > 0 && !(choice->options = calloc((size_t)fitting, sizeof *choice->options)))
         return pl_raise(comm, MPI_ERR_NO_MEM);
     for (int i = 0; i < state->count; i++) {
         const struct pl_rule *rule = first[i].rule;

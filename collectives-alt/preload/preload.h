@@ -45,12 +45,17 @@ static inline void pl_count(atomic_llong *counter, long long more)
 
 /* --- communicators (communicator.c) --- */
 
+struct pl_option {
+    struct pl_range bytes;
+    struct pl_active_rule *rule;
+};
+
 /* The rules of one function that can match on one communicator, by bytes. Not `known` before the
  * first call. */
 struct pl_choice {
     bool known;
     int count;
-    struct pl_active_rule **rules;
+    struct pl_option *options;
 };
 
 /* What is known of a communicator; lives and dies with it. */
@@ -92,6 +97,9 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
     const struct pl_place *place = pl_last_place(comm);
     return place && place->choices[function].known && place->choices[function].count == 0;
 }
+
+/* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
+extern const struct pl_call pl_no_call;
 
 /* The call with what the rules say, or the library's own. */
 int pl_replace(const struct pl_call *call);

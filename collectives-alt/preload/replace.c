@@ -6,16 +6,17 @@
 #include "classes.h"
 #include "preload.h"
 
+const struct pl_call pl_no_call = {.function = PL_FUNCTION_COUNT};
+
 /* True where every kind is good, which need not be looked up. */
 static bool is_any(unsigned kinds)
 {
     return kinds == PL_ANY_CLASS;
 }
 
-static bool matches(const struct pl_rule *rule, const struct pl_call *call, long long bytes)
+static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
 {
-    return rule->bytes.from <= bytes && bytes <= rule->bytes.to &&
-           (is_any(rule->ops) || (call->op != MPI_OP_NULL && (rule->ops & pl_op_kind(call->op)))) &&
+    return (is_any(rule->ops) || (call->op != MPI_OP_NULL && (rule->ops & pl_op_kind(call->op)))) &&
            (is_any(rule->types) || (rule->types & pl_type_kind(call->recvtype)));
 }
 
@@ -54,11 +55,12 @@ static struct pl_active_rule *find(const struct pl_place *place, const struct pl
     if (*bytes < 0)
         return NULL;
     for (int i = 0; i < choice->count; i++) {
-        const struct pl_rule *rule = choice->rules[i]->rule;
-        if (rule->bytes.from > *bytes)
+        const struct pl_option *option = &choice->options[i];
+        const struct pl_rule *rule = option->rule->rule;
+        if (option->bytes.from > *bytes)
             break;
-        if (matches(rule, call, *bytes))
-            return may_run(rule->spec.variant, call, *bytes, place->p) ? choice->rules[i] : NULL;
+        if (option->bytes.to >= *bytes && fits_classes(rule, call))
+            return may_run(rule->spec.variant, call, *bytes, place->p) ? option->rule : NULL;
     }
     return NULL;
 }
@@ -81,12 +83,14 @@ int pl_replace(const struct pl_call *call)
 {
     int rc;
     long long bytes;
-    struct pl_place *place;
     struct pl_function_state *state = &pl_state.functions[call->function];
-    if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
-        call->comm == MPI_COMM_NULL)
-        return pl_call_pmpi(call);
-    PL_TRY(pl_place_of(call->comm, call->function, &place));
+    struct pl_place *place = pl_last_place(call->comm);
+    if (!place || !place->choices[call->function].known) {
+        if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
+            call->comm == MPI_COMM_NULL)
+            return pl_call_pmpi(call);
+        PL_TRY(pl_place_of(call->comm, call->function, &place));
+    }
     struct pl_active_rule *rule = find(place, call, &bytes);
     if (!rule)
         return pl_call_pmpi(call);
