@@ -126,7 +126,6 @@ static void load(void)
     if (!pl_state.rules)
         for (int f = 0; f < PL_FUNCTION_COUNT; f++)
             atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
-    pl_register_events();
 }
 
 void pl_load(bool collective)

@@ -110,9 +110,6 @@ int pl_replace(const struct pl_call *call);
  * reads and all parse the same text; else each rank reads for itself. MPI must be initialised. */
 void pl_load(bool collective);
 
-/* The counters as software-defined events of PAPI, where the process has it. */
-void pl_register_events(void);
-
 /* Writes the file PLUMBLINE_REPORT names, on rank 0. */
 void pl_write_report(void);
 

@@ -52,9 +52,11 @@ def make(folder: Path) -> Build:
     compile_program(build, "variants", SUITE, options=WRAPPED)
     for name in ("hygiene", "volume", "catalogue", "trees"):
         compile_program(build, name, [f"{name}.c"])
-    parser = [str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")]
+    parser = [
+        str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")
+    ]
     compile_program(build, "profiles", ["profiles.c", *parser])
-    for name in ("application", "handler"):
+    for name in ("application", "handler", "decides"):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
 
@@ -78,6 +80,7 @@ def mpirun(
     *command: str | Path,
     env: dict[str, str] | None = None,
     timeout: float = 100,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Starts ranks. Each variable of `env` is given to the ranks, not to mpirun."""
     exports = [token for key, value in (env or {}).items() for token in ("-x", f"{key}={value}")]
@@ -87,4 +90,5 @@ def mpirun(
         capture_output=True,
         text=True,
         timeout=timeout,
+        cwd=cwd,
     )

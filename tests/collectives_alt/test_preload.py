@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.collectives_alt.programs import AS_ROOT, Build, mpirun
+from tests.collectives_alt.started import Started
 
 pytestmark = pytest.mark.mpi
 
@@ -20,31 +20,6 @@ rule function=MPI_Reduce nprocs=1-inf bytes=0-inf variant=reduce_ring
 rule function=MPI_Gather nprocs=1-8 bytes=0-inf variant=gather_binomial
 rule function=MPI_Bcast nprocs=5-8 bytes=0-inf variant=bcast_as_scatter_plus_allgather
 """
-
-
-class Started:
-    """One run of the plain program, with everything it left behind."""
-
-    def __init__(
-        self, build: Build, folder: Path, profile: str | Path | None, *arguments: str
-    ) -> None:
-        self.path = folder / "site.profile"
-        if isinstance(profile, str):
-            self.path.write_text(f"plumbline-profile 1\n{profile}")
-        elif profile is not None:
-            self.path = profile
-        self.env = {
-            "LD_PRELOAD": str(build.preload),
-            "PLUMBLINE_REPORT": str(folder / "report.json"),
-        }
-        if profile is not None:
-            self.env["PLUMBLINE_PROFILE"] = str(self.path)
-        self.done = mpirun(4, build.program("application"), *arguments, env=self.env)
-        self.report: dict[str, Any] = json.loads((folder / "report.json").read_text())
-        assert [p.name for p in folder.glob("*.part")] == []
-
-    def function(self, name: str) -> dict[str, Any]:
-        return next(f for f in self.report["functions"] if f["function"] == name)
 
 
 @pytest.fixture(scope="module")
