@@ -87,8 +87,8 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
 
 
 def preload(bench: Workbench) -> Iterator[Figure]:
-    """Cost of a wrapped call over PMPI_ in the same run: without a rule for its function, with rules
-    that do not match by nprocs or by bytes, replaced."""
+    """Cost of a wrapped call over PMPI_ in the same run: without a rule for its function, with
+    rules that do not match by nprocs or by bytes, replaced."""
     scatter = "function=MPI_Bcast variant=bcast_as_scatter_plus_allgather"
     alltoall = "function=MPI_Allgather variant=allgather_as_alltoall nprocs=1-1 bytes=0-inf"
     profiles = {

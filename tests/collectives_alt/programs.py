@@ -56,7 +56,7 @@ def make(folder: Path) -> Build:
         str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")
     ]
     compile_program(build, "profiles", ["profiles.c", *parser])
-    for name in ("application", "handler", "decides"):
+    for name in ("application", "communicators", "handler", "decides"):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
 

@@ -66,6 +66,18 @@ def test_an_inter_communicator_falls_through(build: Build, tmp_path: Path, plain
     assert run.function("MPI_Allreduce")["fallen_through"] == 1
 
 
+def test_communicators_whose_handles_are_used_again(build: Build, tmp_path: Path) -> None:
+    """Also: calls of two threads at a time, all of them counted."""
+    canary = "rule function=MPI_Allreduce nprocs=2-2 bytes=0-inf variant=canary"
+    run = Started(build, tmp_path, canary, program="communicators")
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.done.stdout.startswith("ok level=3 bad=0 ")
+    assert not run.done.stdout.endswith("reused=0\n")
+    counted = run.function("MPI_Allreduce")
+    # 2 threads x 60 rounds x 3 calls, 15 on another communicator each, the sum at the end
+    assert (counted["calls"], counted["replaced"]) == (2 * (60 * 3 + 15) + 1, 2 * 30 * 3)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
