@@ -6,21 +6,21 @@
  * Restrictions: none.
  * Messages: ceil(log2 p) from each rank, on the private communicator.
  * Scratch: n bytes, where the own block comes first; with a derived receive type 2 n. */
-#include "parts.h"
+#include "gathered.h"
 
 #include <string.h>
 
 enum { TAG = 4 };
 
-static int rounds(const struct pl_call *call, const struct pl_parts *parts, MPI_Comm peers, int p,
-                  int rank, char *rotated)
+static int rounds(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
+                  int p, int rank, char *rotated)
 {
-    int rc = MPI_SUCCESS, have = pl_part_bytes(parts, rank);
+    int rc = MPI_SUCCESS, have = pl_gathered_bytes(parts, rank);
     for (int m = 1; m < p; m *= 2) {
         const int count = m < p - m ? m : p - m;
         const int before = (rank + p - m) % p, behind = (int)(((long long)rank + m) % p);
-        const int out = pl_parts_bytes(parts, p, rank, count);
-        const int in = pl_parts_bytes(parts, p, behind, count);
+        const int out = pl_gathered_span(parts, p, rank, count);
+        const int in = pl_gathered_span(parts, p, behind, count);
         PL_TRY(pl_raise(call->comm,
                         PL_MPI(Sendrecv)(rotated, out, MPI_BYTE, before, TAG, rotated + have, in,
                                          MPI_BYTE, behind, TAG, peers, MPI_STATUS_IGNORE)));
@@ -36,27 +36,27 @@ int pl_allgather_by_bruck(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    struct pl_parts parts;
+    struct pl_gathered parts;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     PL_TRY(pl_private(call->comm, &peers));
-    PL_TRY(pl_parts_begin(call, p, rank, &parts));
+    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
 
-    char *rotated = pl_scratch(call->comm, PL_SLOT_WORK, (size_t)pl_parts_bytes(&parts, p, 0, p));
+    char *rotated = pl_scratch(call->comm, PL_SLOT_WORK, (size_t)pl_gathered_span(&parts, p, 0, p));
     if (!rotated)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    int bytes = pl_part_bytes(&parts, rank);
+    int bytes = pl_gathered_bytes(&parts, rank);
     if (bytes > 0)
-        memcpy(rotated, pl_part_at(&parts, rank), (size_t)bytes);
+        memcpy(rotated, pl_gathered_at(&parts, rank), (size_t)bytes);
     PL_TRY(rounds(call, &parts, peers, p, rank, rotated));
     const char *from = rotated;
     for (int i = 0; i < p; i++, from += bytes) {
         const int block = rank < p - i ? rank + i : rank + i - p;
-        bytes = pl_part_bytes(&parts, block);
+        bytes = pl_gathered_bytes(&parts, block);
         if (i > 0 && bytes > 0)
-            memcpy(pl_part_at(&parts, block), from, (size_t)bytes);
+            memcpy(pl_gathered_at(&parts, block), from, (size_t)bytes);
     }
-    PL_TRY(pl_parts_deliver(call, p, &parts));
+    PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
     return rc;
 }

@@ -6,7 +6,7 @@
  * Restrictions: none.
  * Messages: one block to rank 0 and n bytes from it, on the private communicator.
  * Scratch: none; with a derived receive type n bytes. */
-#include "parts.h"
+#include "gathered.h"
 
 enum { TAG_THERE = 7, TAG_BACK = 8 };
 
@@ -14,24 +14,24 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    struct pl_parts parts;
+    struct pl_gathered parts;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     PL_TRY(pl_private(call->comm, &peers));
-    PL_TRY(pl_parts_begin(call, p, rank, &parts));
+    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     const int all = p * parts.unit;
     if (rank > 0) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(pl_part_at(&parts, rank), parts.unit, MPI_BYTE, 0,
-                                                 TAG_THERE, peers)));
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(pl_gathered_at(&parts, rank), parts.unit, MPI_BYTE,
+                                                 0, TAG_THERE, peers)));
         PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(parts.base, all, MPI_BYTE, 0, TAG_BACK, peers,
                                                  MPI_STATUS_IGNORE)));
     }
     for (int i = 1; rank == 0 && i < p; i++)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(pl_part_at(&parts, i), parts.unit, MPI_BYTE, i,
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(pl_gathered_at(&parts, i), parts.unit, MPI_BYTE, i,
                                                  TAG_THERE, peers, MPI_STATUS_IGNORE)));
     for (int i = 1; rank == 0 && i < p; i++)
         PL_TRY(pl_raise(call->comm, PL_MPI(Send)(parts.base, all, MPI_BYTE, i, TAG_BACK, peers)));
-    PL_TRY(pl_parts_deliver(call, p, &parts));
+    PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
     return rc;
 }

@@ -11,30 +11,30 @@
  * even rank of pair i swaps with the one before it in odd steps s, and gets pair i - (s + 1) / 2;
  * in even steps with the one behind it, and gets pair i + s / 2. The odd rank is its mirror image.
  * What is given is what came last. */
-#include "parts.h"
+#include "gathered.h"
 
 enum { TAG = 5 };
 
-static int swap(const struct pl_call *call, const struct pl_parts *parts, MPI_Comm peers, int other,
-                int out, int in, int blocks)
+static int swap(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
+                int other, int out, int in, int blocks)
 {
     const int bytes = blocks * parts->unit;
-    return pl_raise(call->comm, PL_MPI(Sendrecv)(pl_part_at(parts, out), bytes, MPI_BYTE, other,
-                                                 TAG, pl_part_at(parts, in), bytes, MPI_BYTE, other,
-                                                 TAG, peers, MPI_STATUS_IGNORE));
+    return pl_raise(call->comm, PL_MPI(Sendrecv)(pl_gathered_at(parts, out), bytes, MPI_BYTE, other,
+                                                 TAG, pl_gathered_at(parts, in), bytes, MPI_BYTE,
+                                                 other, TAG, peers, MPI_STATUS_IGNORE));
 }
 
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    struct pl_parts parts;
+    struct pl_gathered parts;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     if (p % 2 == 1)
         return pl_allgather_on_a_ring(call);
     PL_TRY(pl_private(call->comm, &peers));
-    PL_TRY(pl_parts_begin(call, p, rank, &parts));
+    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
 
     const int pairs = p / 2, pair = rank / 2, mate = rank ^ 1;
     const int outside = rank % 2 ? (rank + 1) % p : (rank + p - 1) % p;
@@ -47,7 +47,7 @@ static int run(const struct pl_call *call)
         PL_TRY(swap(call, &parts, peers, step % 2 ? outside : mate, 2 * out, 2 * *in, 2));
         out = *in;
     }
-    PL_TRY(pl_parts_deliver(call, p, &parts));
+    PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
     return rc;
 }

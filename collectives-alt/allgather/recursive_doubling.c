@@ -10,7 +10,7 @@
  * gives its block to the even one, stands aside, and gets everything at the end. So place v of q
  * begins with blocks 2 v and 2 v + 1 if v < r, else with block v + r, and any row of places has a
  * row of blocks. */
-#include "parts.h"
+#include "gathered.h"
 
 enum { TAG_FOLD = 2, TAG_ROUND = 3 };
 
@@ -20,7 +20,7 @@ static int first_block(int v, int r)
     return v < r ? 2 * v : v + r;
 }
 
-static int double_up(const struct pl_call *call, const struct pl_parts *parts, MPI_Comm peers,
+static int double_up(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
                      int q, int r, int v)
 {
     int rc = MPI_SUCCESS;
@@ -30,8 +30,8 @@ static int double_up(const struct pl_call *call, const struct pl_parts *parts, M
         const int out_end = first_block(mine + m, r), in_end = first_block(theirs + m, r);
         const int partner = first_block(other, r);
         PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(pl_part_at(parts, out), (out_end - out) * parts->unit,
-                                         MPI_BYTE, partner, TAG_ROUND, pl_part_at(parts, in),
+                        PL_MPI(Sendrecv)(pl_gathered_at(parts, out), (out_end - out) * parts->unit,
+                                         MPI_BYTE, partner, TAG_ROUND, pl_gathered_at(parts, in),
                                          (in_end - in) * parts->unit, MPI_BYTE, partner, TAG_ROUND,
                                          peers, MPI_STATUS_IGNORE)));
     }
@@ -43,16 +43,16 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank, q = 1;
     MPI_Comm peers;
-    struct pl_parts parts;
+    struct pl_gathered parts;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     PL_TRY(pl_private(call->comm, &peers));
-    PL_TRY(pl_parts_begin(call, p, rank, &parts));
+    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     while (q <= p / 2)
         q *= 2;
     const int r = p - q;
     const bool paired = rank < 2 * r, aside = paired && rank % 2 == 1;
-    void *all = parts.base, *own = pl_part_at(&parts, rank);
+    void *all = parts.base, *own = pl_gathered_at(&parts, rank);
     if (aside) {
         PL_TRY(pl_raise(call->comm,
                         PL_MPI(Send)(own, parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers)));
@@ -61,14 +61,14 @@ static int run(const struct pl_call *call)
     } else {
         if (paired)
             PL_TRY(pl_raise(call->comm,
-                            PL_MPI(Recv)(pl_part_at(&parts, rank + 1), parts.unit, MPI_BYTE,
+                            PL_MPI(Recv)(pl_gathered_at(&parts, rank + 1), parts.unit, MPI_BYTE,
                                          rank + 1, TAG_FOLD, peers, MPI_STATUS_IGNORE)));
         PL_TRY(double_up(call, &parts, peers, q, r, paired ? rank / 2 : rank - r));
         if (paired)
             PL_TRY(pl_raise(call->comm, PL_MPI(Send)(all, p * parts.unit, MPI_BYTE, rank + 1,
                                                      TAG_FOLD, peers)));
     }
-    PL_TRY(pl_parts_deliver(call, p, &parts));
+    PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
     return rc;
 }

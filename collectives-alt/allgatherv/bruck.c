@@ -6,7 +6,7 @@
  * Restrictions: none.
  * Messages: ceil(log2 p) from each rank, on the private communicator.
  * Scratch: n bytes; with a derived receive type 2 n and the places of the parts. */
-#include "parts.h"
+#include "gathered.h"
 
 const struct pl_variant pl_allgatherv_bruck = {
     .name = "allgatherv_bruck",

@@ -5,7 +5,7 @@
  * Restrictions: none.
  * Messages: p - 1 of one part from each rank to the next, on the private communicator.
  * Scratch: none; with a derived receive type n bytes and the places of the parts. */
-#include "parts.h"
+#include "gathered.h"
 
 const struct pl_variant pl_allgatherv_ring = {
     .name = "allgatherv_ring",

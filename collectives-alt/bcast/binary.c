@@ -5,7 +5,7 @@
  * Computing 10(2), 2007.
  * Cost: 2 (floor(log2 p) - 1 + n/s) (a + s b) with segments of s bytes.
  * Restrictions: none; any root, any layout.
- * Messages: at most 2 ceil(n/s) from a rank.
+ * Messages: at most 2 ceil(n/s) from a rank, four of them open at a time with each neighbour.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
 
@@ -33,8 +33,8 @@ const struct pl_variant pl_bcast_binary = {
     .parameters = {{.name = "segment_bytes",
                     .least = 1,
                     .most = INT_MAX,
-                    .standard = 8192,
-                    .tries = {1024, 4096, 8192, 16384, 32768, 65536, 131072},
+                    .standard = 65536,
+                    .tries = {1024, 8192, 32768, 65536, 131072},
                     .summary = "bytes that travel as one message"}},
     .run = run,
 };

@@ -5,7 +5,7 @@
  * Computing 10(2), 2007.
  * Cost: (p - 2 + n/s) (a + s b) with segments of s bytes.
  * Restrictions: none; any root, any layout.
- * Messages: ceil(n/s) from every rank but the last.
+ * Messages: ceil(n/s) from every rank but the last, four of them open at a time.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
 
@@ -33,8 +33,8 @@ const struct pl_variant pl_bcast_chain = {
     .parameters = {{.name = "segment_bytes",
                     .least = 1,
                     .most = INT_MAX,
-                    .standard = 8192,
-                    .tries = {1024, 4096, 8192, 16384, 32768, 65536, 131072},
+                    .standard = 65536,
+                    .tries = {1024, 8192, 32768, 65536, 131072},
                     .summary = "bytes that travel as one message"}},
     .run = run,
 };

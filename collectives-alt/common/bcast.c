@@ -27,35 +27,49 @@ int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast)
     return bcast->v == 0 ? MPI_SUCCESS : pl_deliver(call, bcast->bytes, bcast->n, 1);
 }
 
+/* Segments that a rank has open with its parent, and with each of its children. */
+enum { OPEN = 4 };
+
+static int length_of(int n, int segment, int i)
+{
+    const int left = n - i * segment;
+    return left < segment ? left : segment;
+}
+
+/* Segment i uses slot i mod OPEN: a request with the parent, and those with the children. */
 int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
                   const struct pl_tree *tree, int segment)
 {
     int rc = MPI_SUCCESS;
-    const int n = bcast->n, p = bcast->p, root = bcast->root;
+    const int n = bcast->n, p = bcast->p, root = bcast->root, children = tree->children;
+    const int size = segment < n ? segment : n;
+    const int segments = n == 0 ? 0 : n / size + (n % size > 0);
     const int parent = tree->parent < 0 ? MPI_PROC_NULL : pl_to_rank(tree->parent, root, p);
-    MPI_Request incoming = MPI_REQUEST_NULL, *sends = pl_requests(call->comm, tree->children);
+    MPI_Request incoming[OPEN], *sends = pl_requests(call->comm, OPEN * children);
     if (!sends)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    for (int i = 0; i < OPEN * children; i++)
+        sends[i] = MPI_REQUEST_NULL;
 
-    int length = segment < n ? segment : n;
-    if (n > 0)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(bcast->bytes, length, MPI_BYTE, parent, TAG_DOWN,
-                                                  bcast->peers, &incoming)));
-    for (int first = 0; first < n;) {
-        char *here = bcast->bytes + first;
-        const int left = n - first - length, next = segment < left ? segment : left;
-        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&incoming, MPI_STATUS_IGNORE)));
-        if (next > 0)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(here + length, next, MPI_BYTE, parent,
-                                                      TAG_DOWN, bcast->peers, &incoming)));
-        for (int i = tree->children - 1; i >= 0; i--)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(here, length, MPI_BYTE,
-                                                      pl_to_rank(pl_child(tree, i), root, p),
-                                                      TAG_DOWN, bcast->peers, &sends[i])));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(tree->children, sends, MPI_STATUSES_IGNORE)));
-        first += length;
-        length = next;
+    for (int i = -OPEN; i < segments; i++) {
+        const int slot = (i + OPEN) % OPEN, next = i + OPEN;
+        if (i >= 0)
+            PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&incoming[slot], MPI_STATUS_IGNORE)));
+        if (next < segments)
+            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(bcast->bytes + next * size,
+                                                      length_of(n, size, next), MPI_BYTE, parent,
+                                                      TAG_DOWN, bcast->peers, &incoming[slot])));
+        if (i < 0)
+            continue;
+        MPI_Request *mine = sends + slot * children;
+        PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(children, mine, MPI_STATUSES_IGNORE)));
+        for (int child = children - 1; child >= 0; child--)
+            PL_TRY(pl_raise(call->comm,
+                            PL_MPI(Isend)(bcast->bytes + i * size, length_of(n, size, i), MPI_BYTE,
+                                          pl_to_rank(pl_child(tree, child), root, p), TAG_DOWN,
+                                          bcast->peers, &mine[child])));
     }
+    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(OPEN * children, sends, MPI_STATUSES_IGNORE)));
 out:
     return rc;
 }

@@ -18,8 +18,8 @@ struct pl_bcast {
 int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast);
 int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast);
 
-/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives a segment
- * while it sends the one before to its children, the last child first. */
+/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives
+ * segments while it sends those before to its children, the last child first. */
 int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
                   const struct pl_tree *tree, int segment);
 

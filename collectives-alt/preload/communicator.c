@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-_Thread_local struct pl_last pl_last __attribute__((tls_model("initial-exec")));
+PL_A_THREAD struct pl_last pl_last;
 atomic_uint pl_generation = 1; /* not that of a pl_last without a place */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

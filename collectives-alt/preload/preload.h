@@ -64,6 +64,14 @@ struct pl_place {
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
 
+/* A variable of each thread, reached without a call. In a simulation each rank is a copy of the
+ * program, with copies of its variables. */
+#ifdef SMPI_H
+#define PL_A_THREAD
+#else
+#define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+#endif
+
 /* The communicator of this thread's last call. An entry of another generation is stale: since then
  * a communicator was freed, whose handle may have been given to another one. */
 struct pl_last {
@@ -71,7 +79,7 @@ struct pl_last {
     unsigned generation;
     struct pl_place *place;
 };
-extern _Thread_local struct pl_last pl_last __attribute__((tls_model("initial-exec")));
+extern PL_A_THREAD struct pl_last pl_last;
 extern atomic_uint pl_generation;
 
 /* NULL where pl_place_of must ask MPI. */

@@ -50,6 +50,7 @@ def make(folder: Path) -> Build:
     for target, flags in ((static, f"-Werror {UNDEFINED}"), (shared, "-Werror")):
         subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
     compile_program(build, "variants", SUITE, options=WRAPPED)
+    compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
     for name in ("hygiene", "volume", "catalogue", "trees"):
         compile_program(build, name, [f"{name}.c"])
     parser = [
