@@ -17,7 +17,7 @@ from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter, under_way
 from plumbline.search import space as spaces
-from plumbline.workbench import Catalogue, Workbench, _Named, _Variant
+from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
     Begin,
     CaseRecord,
@@ -362,8 +362,8 @@ def variants_of() -> dict[str, list[str]]:
 
 def bench() -> Workbench:
     """A workbench of the simulated library; its programs do not exist."""
-    variants = [_Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
-    variants += [_Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
+    variants = [Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
+    variants += [Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
     return Workbench(
         machine=build.MACHINE,
         family=OpenMpi(),

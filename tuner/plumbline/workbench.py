@@ -23,12 +23,39 @@ class _Named(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Variant(msgspec.Struct, frozen=True):
+class VariantParameter(msgspec.Struct, frozen=True):
+    """A number that a variant reads; `tries` are the values that are worth a search."""
+
+    name: str
+    least: int
+    most: int
+    standard: int
+    tries: list[int]
+    summary: str
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One way to compute `function`; `kind` is mockup, algorithm or naive. It keeps at most
+    `scratch_volumes` volumes of scratch memory."""
+
     name: str
     function: str
     kind: str
     restrictions: list[str]
     summary: str
+    parameters: list[VariantParameter] = []
+    scratch_volumes: int = 0
+
+    def specs(self) -> list[str]:
+        """As plans and profiles write it: with the standard values, then with one parameter at a
+        time at each other value that is worth a try."""
+        tried = [
+            f"{self.name}:{one.name}={value}"
+            for one in self.parameters
+            for value in one.tries
+            if value != one.standard
+        ]
+        return [self.name, *tried]
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -36,7 +63,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 
     probe: str
     functions: list[_Named]
-    variants: list[_Variant]
+    variants: list[Variant]
     types: list[str]
     ops: list[str]
     syncs: list[str]

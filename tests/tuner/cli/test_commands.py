@@ -266,6 +266,33 @@ def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reason == f"[1] {sorry}"
 
 
+# --- variants -----------------------------------------------------------------------------------
+
+
+def test_the_catalogue(starter: SimulatedStarter) -> None:
+    said = plumbline("variants", "MPI_Gather")
+    assert said.status == 0
+    assert "gather_binomial" in said.out and "allreduce" not in said.out
+    assert starter.launches == []
+    mockups = plumbline("variants", "MPI_Gather", "--kind", "mockup", "--json").json
+    assert {one["kind"] for one in mockups} == {"mockup"}
+    assert {"name", "function", "parameters", "restrictions", "scratch_volumes"} <= set(mockups[0])
+    page = plumbline("variants", "MPI_Gather", "--markdown").out
+    assert page.startswith("### MPI_Gather\n| variant |") and "| gather_binomial |" in page
+
+
+def test_the_best_variants(starter: SimulatedStarter) -> None:
+    words = ("variants", "--best", "MPI_Allreduce", "--sizes", "16384", "--launches", "4")
+    said = plumbline(*words, "--json")
+    assert said.status == 0
+    (cell,) = said.json
+    assert cell["function"] == "MPI_Allreduce" and cell["ours"]["ratio"]["ratio"] < 1
+    assert len(starter.launches) == 3 + 4
+    page = plumbline(*words, "--markdown").out
+    assert page.startswith("| function |") and "coll_tuned" not in page
+    assert plumbline(*words, "--nprocs", "some").status == 2
+
+
 # --- the database -------------------------------------------------------------------------------
 
 

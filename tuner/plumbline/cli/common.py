@@ -14,6 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from plumbline.verify.statistics import Comparison
     from plumbline.workbench import Catalogue
     from plumbline_db.records import ProbeRecord, Run
 
@@ -172,6 +173,18 @@ class Reasons:
         return [f"[{number}] {text}" for text, number in self._numbers.items()]
 
 
+def specs_of(text: str) -> list[str]:
+    """Variants out of an option with commas between, `a,b:radix=4,pieces=2,c`: what has a `=` and
+    no name before it belongs to the variant before."""
+    found: list[str] = []
+    for word in filter(None, text.split(",")):
+        if "=" in word and ":" not in word and found and ":" in found[-1]:
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
+
+
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
     from plumbline_db.errors import UsageError
 
@@ -187,6 +200,15 @@ def database(path: Path | None) -> Path:
     from plumbline.paths import default_database
 
     return path if path is not None else default_database()
+
+
+def ratio_words(found: Comparison | None) -> str:
+    """`0.913 [0.901, 0.925]`, or nothing."""
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{found.ratio:.3f}"
+    return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def print_json(value: object) -> None:

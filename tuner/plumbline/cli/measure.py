@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     help="Bytes, with commas between; 0: the call without data.",
 )
 @click.option(
-    "--variants", default="", help="Variants beside the default, with commas between; or 'all'."
+    "--variants",
+    default="",
+    help="Variants beside the default (`plumbline variants`), with commas between; or 'all'.",
 )
 @click.option(
     "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
@@ -119,11 +121,12 @@ def command(
     bench = workbench(mpi_prefix)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
-    if variants == "all":
-        chosen = known.get(function, [])
-    else:
-        chosen = [word for word in variants.split(",") if word]
-    unknown = set(chosen) - set(known.get(function, [])) - {"library", "empty"}
+    chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
+    unknown = (
+        {word.partition(":")[0] for word in chosen}
+        - set(known.get(function, []))
+        - {"library", "empty"}
+    )
     if unknown:
         raise UsageError(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
@@ -208,15 +211,12 @@ def _table(lines: list[Line], reasons: common.Reasons) -> Table:
             continue
         low, high = min(line.seconds), max(line.seconds)
         found = line.ratio
-        ratio = "" if found is None else f"{found.ratio:.3f}"
-        if found is not None and found.low is not None and found.high is not None:
-            ratio += f" [{found.low:.3f}, {found.high:.3f}]"
         table.add_row(
             str(line.bytes),
             name,
             f"{1e6 * statistics.median(line.seconds):.2f}",
             f"{1e6 * low:.2f}–{1e6 * high:.2f}",
-            ratio,
+            common.ratio_words(found),
             "" if found is None else f"{found.p:.2g}",
         )
     return table

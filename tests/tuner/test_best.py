@@ -1,0 +1,98 @@
+"""The best of either side, over the simulated library, where it is known who is fastest."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline import best
+from plumbline.plan import Plan
+from plumbline.search.candidates import Menu
+from plumbline.workbench import Variant, VariantParameter
+from plumbline_db.errors import PlumblineError
+from tests.tuner import planted, simulated
+from tests.tuner.simulated import SimulatedStarter
+
+SEGMENT = VariantParameter("segment_bytes", 1, 1 << 20, 8192, [1024, 8192], "bytes of a message")
+CHAIN = Variant("bcast_chain", "MPI_Bcast", "algorithm", [], "a chain", [SEGMENT])
+
+
+def menu() -> Menu:
+    bench = simulated.bench()
+    return Menu(
+        bench.space,
+        bench.installation.library,
+        bench.knobs,
+        bench.catalogue.variants_of(),
+        4,
+        unsafe=True,
+    )
+
+
+def test_specs_have_one_parameter_at_a_time() -> None:
+    fan_out = VariantParameter("fan_out", 1, 16, 2, [2, 4], "children")
+    two = Variant("bcast_tree", "MPI_Bcast", "algorithm", [], "a tree", [SEGMENT, fan_out])
+    assert CHAIN.specs() == ["bcast_chain", "bcast_chain:segment_bytes=1024"]
+    assert two.specs() == ["bcast_tree", "bcast_tree:segment_bytes=1024", "bcast_tree:fan_out=4"]
+
+
+def test_a_field_has_every_algorithm_of_either_side() -> None:
+    bench = simulated.bench()
+    found = best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)
+    algorithms = {dict(one.knobs)["coll_tuned_allreduce_algorithm"] for one in found.library}
+    entry = bench.space.of("MPI_Allreduce")
+    assert entry is not None
+    assert algorithms == {one.name for one in entry.algorithms if one.fits(4)}
+    assert {one.variant for one in found.ours} == set(
+        bench.catalogue.variants_of()["MPI_Allreduce"]
+    )
+
+
+def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    bench, starter = simulated.bench(), SimulatedStarter(planted.costs())
+    fields = {("MPI_Allreduce", 16384): best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)}
+    told: list[str] = []
+    (cell,) = best.find(
+        starter,
+        Plan("best", 1, ()),
+        bench.space.hot.environment,
+        fields,
+        heats=3,
+        finals=8,
+        step=told.append,
+    )
+    assert told == ["MPI_Allreduce 16384 B, 4 ranks"]
+    assert len(starter.launches) == 3 + 8
+    assert cell.library is not None and cell.ours is not None
+    # Planted: the default is slow here, Reduce + Bcast and a knob are faster (planted.py).
+    assert cell.ours.name == "allreduce_as_reduce_plus_bcast"
+    assert cell.ours.ratio is not None and cell.ours.ratio.ratio < 0.8
+    assert cell.library.ratio is not None and cell.library.ratio.ratio < 0.8
+    assert cell.ours_over_library is not None
+    quotient = cell.ours.ratio.ratio / cell.library.ratio.ratio
+    assert cell.ours_over_library.ratio == pytest.approx(quotient, rel=0.05)
+    assert cell.entrants == len(fields["MPI_Allreduce", 16384].library) + 2
+
+
+def test_a_side_without_entrants() -> None:
+    starter = SimulatedStarter(planted.costs())
+    fields = {("MPI_Bcast", 1024): best.Field([], [])}
+    (cell,) = best.find(
+        starter, Plan("best", 1, ()), {}, fields, heats=1, finals=2, step=lambda _: None
+    )
+    assert cell.library is None and cell.ours is None and cell.ours_over_library is None
+    assert cell.default_seconds > 0
+
+
+def test_a_default_that_cannot_be_timed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    starter = SimulatedStarter(planted.costs())
+    monkeypatch.setattr(best, "_run", lambda *_: {})
+    with pytest.raises(PlumblineError, match="MPI_Bcast at 8 bytes"):
+        best.find(
+            starter,
+            Plan("best", 1, ()),
+            {},
+            {("MPI_Bcast", 8): best.Field([], [])},
+            heats=1,
+            finals=1,
+            step=lambda _: None,
+        )

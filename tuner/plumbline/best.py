@@ -1,0 +1,170 @@
+"""The best of our variants beside the library's best algorithm and its default, cell by cell.
+
+Two steps, so that the winner of a crowd is not judged by the launches that made it the winner:
+all entrants race in a few launches, then the front runners of either side meet the default in
+fresh ones. Keeps nothing."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+import msgspec
+
+from plumbline import side_by_side
+from plumbline.measure import Starter
+from plumbline.plan import Plan, PlanCase
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.outcome import label
+from plumbline.side_by_side import Line
+from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.workbench import Catalogue
+from plumbline_db.errors import PlumblineError
+
+FRONT = 3  # of either side that go on to the final launches
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """The fastest of one side in the final launches: the median of its launch medians, and its
+    time over the default's, paired by launch."""
+
+    name: str
+    seconds: float
+    ratio: Comparison | None
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """None: no entrant of that side could be measured. `ours_over_library` is paired by launch."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    default_seconds: float
+    library: Entrant | None
+    ours: Entrant | None
+    ours_over_library: Comparison | None
+    entrants: int
+
+
+class Field(msgspec.Struct, frozen=True):
+    """Who runs for a function at one size."""
+
+    library: Sequence[Candidate]
+    ours: Sequence[Candidate]
+
+
+def field(menu: Menu, catalogue: Catalogue, function: str, size: int) -> Field:
+    """The library's algorithms, and our variants, each with the standard values of its parameters
+    and with one parameter at a time at its other values."""
+    library: dict[Candidate, None] = {}
+    for candidate in menu.first(function):
+        if not candidate.is_knobs:
+            continue
+        library[candidate] = None
+        for knob, values in menu.choices(function, candidate, size).items():
+            for value in values:
+                library[menu.with_parameters(candidate, {knob: value})] = None
+    ours = [
+        Candidate(variant=spec)
+        for variant in catalogue.variants
+        if variant.function == function
+        for spec in variant.specs()
+    ]
+    return Field(list(library), ours)
+
+
+def find(
+    starter: Starter,
+    plan: Plan,
+    environment: Mapping[str, str],
+    fields: Mapping[tuple[str, int], Field],
+    *,
+    heats: int,
+    finals: int,
+    step: Callable[[str], None],
+) -> list[Cell]:
+    """The best of each side for every (function, bytes) of `fields`; `plan` says how cases are
+    measured. A function and size at a time: a launch of every entrant of all cells would be long.
+    `step` is told what is under way. Raises PlumblineError when a launch fails."""
+    cells = []
+    for (function, size), entrants in fields.items():
+        step(f"{function} {size} B, {starter.nprocs} ranks")
+        everybody = [*entrants.library, *entrants.ours]
+        heat = _run(starter, plan, environment, function, size, everybody, heats)
+        fronts = [_front(side, heat) for side in (entrants.library, entrants.ours)]
+        final = _run(starter, plan, environment, function, size, chain(*fronts), finals)
+        default = final.get(DEFAULT)
+        if default is None:
+            raise PlumblineError(
+                f"{function} at {size} bytes: the library's own call was not timed"
+            )
+        best = [
+            min(
+                (one for one in front if one in final),
+                key=lambda c: _median(final[c]),
+                default=None,
+            )
+            for front in fronts
+        ]
+        cells.append(
+            Cell(
+                function=function,
+                nprocs=starter.nprocs,
+                bytes=size,
+                default_seconds=_median(default),
+                library=_entrant(best[0], final),
+                ours=_entrant(best[1], final),
+                ours_over_library=_between(best[1], best[0], final),
+                entrants=len(everybody),
+            )
+        )
+    return cells
+
+
+def _run(
+    starter: Starter,
+    plan: Plan,
+    environment: Mapping[str, str],
+    function: str,
+    size: int,
+    candidates: Iterable[Candidate],
+    launches: int,
+) -> dict[Candidate, Line]:
+    """Lines of the default and of those candidates that every launch measured."""
+    everybody = list(dict.fromkeys([DEFAULT, *candidates]))
+    cases: list[PlanCase] = [one.case(function, size) for one in everybody]
+    lines, _ = side_by_side.run(
+        starter, msgspec.structs.replace(plan, cases=tuple(cases)), launches, environment
+    )
+    return {
+        candidate: line
+        for candidate, line in zip(everybody, lines, strict=True)
+        if len(line.seconds) == launches
+    }
+
+
+def _front(side: Iterable[Candidate], lines: Mapping[Candidate, Line]) -> list[Candidate]:
+    measured = [one for one in side if one in lines]
+    return sorted(measured, key=lambda one: _median(lines[one]))[:FRONT]
+
+
+def _median(line: Line) -> float:
+    return numbers.median(line.seconds)
+
+
+def _entrant(candidate: Candidate | None, lines: Mapping[Candidate, Line]) -> Entrant | None:
+    if candidate is None:
+        return None
+    line = lines[candidate]
+    return Entrant(label(line.variant, line.knobs), _median(line), line.ratio)
+
+
+def _between(
+    ours: Candidate | None, library: Candidate | None, lines: Mapping[Candidate, Line]
+) -> Comparison | None:
+    if ours is None or library is None:
+        return None
+    pairs = zip(lines[ours].seconds, lines[library].seconds, strict=True)
+    return paired_ratio([math.log(left / right) for left, right in pairs])
