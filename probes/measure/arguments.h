@@ -39,8 +39,8 @@ struct pl_arguments {
     int nprocs; /* operands of a reduction: 2 for Reduce_local */
 };
 
-/* `world` is of the ranks that the case runs on. Counts go to buffers->counts, so one case is set up
- * at a time. */
+/* `world` is of the ranks that the case runs on. Counts go to buffers->counts, so one case is set
+ * up at a time. */
 void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                       const struct pl_world *world, const struct pl_buffers *buffers,
                       MPI_Comm comm);

@@ -15,7 +15,7 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
     pl_random_shuffle(&random, order, count);
 }
 
-/* One case in one block, on the ranks of its part. False (on rank 0) when a call failed. */
+/* One case in one block, on the ranks of its group. False (on rank 0) when a call failed. */
 static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
                       int block, int index)
 {
@@ -45,26 +45,26 @@ static int64_t longest_series(const struct pl_plan *plan)
            (plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm);
 }
 
-/* A series for each part that this rank is in: start schemes keep what they know of its ranks. */
+/* A series for each group that this rank is in: start schemes keep what they know of its ranks. */
 static bool open_series(const struct pl_timing *timing, struct pl_series *all)
 {
     const struct pl_plan *plan = timing->plan;
     bool good = true;
-    for (int i = 0; i < timing->parts->count; i++) {
-        const struct pl_part *part = &timing->parts->part[i];
+    for (int i = 0; i < timing->groups->count; i++) {
+        const struct pl_group *group = &timing->groups->group[i];
         all[i] = (struct pl_series){.plan = plan,
                                     .configs = timing->configs,
-                                    .world = &part->world,
+                                    .world = &group->world,
                                     .buffers = timing->buffers,
                                     .cache = timing->cache,
-                                    .part = i,
+                                    .group = i,
                                     .delay = timing->delay,
                                     .start = {.scheme = plan->sync,
-                                              .world = &part->world,
+                                              .world = &group->world,
                                               .clock = plan->clock,
                                               .global = &timing->global->model,
                                               .crowded = timing->global->crowded}};
-        if (part->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan)))
+        if (group->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan)))
             good = false;
     }
     return good;
@@ -72,8 +72,8 @@ static bool open_series(const struct pl_timing *timing, struct pl_series *all)
 
 static void close_series(const struct pl_timing *timing, struct pl_series *all)
 {
-    for (int i = 0; all && i < timing->parts->count; i++)
-        if (timing->parts->part[i].comm != MPI_COMM_NULL)
+    for (int i = 0; all && i < timing->groups->count; i++)
+        if (timing->groups->group[i].comm != MPI_COMM_NULL)
             pl_series_close(&all[i]);
     free(all);
 }
@@ -88,7 +88,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
     int *order = malloc(bytes), *cases = malloc(bytes);
     int left = timing->case_count; /* cases that take part in the next block */
     struct pl_rounds rounds;
-    struct pl_series *series = calloc((size_t)timing->parts->count, sizeof *series);
+    struct pl_series *series = calloc((size_t)timing->groups->count, sizeof *series);
     int64_t clock_error_ns = 0;
 
     bool room = !pl_p2p_agree(timing->world, !series);
@@ -105,13 +105,13 @@ const char *pl_blocks_run(struct pl_timing *timing)
         pl_block_order(plan->seed, block, cases, left, order);
         pl_record_order(timing->record, block, plan, order, left);
         for (int i = 0; i < left; i++) {
-            int part = pl_parts_of(timing->parts, &plan->cases[order[i]]);
-            if (!pl_parts_enter(timing->parts, part))
+            int group = pl_groups_of(timing->groups, &plan->cases[order[i]]);
+            if (!pl_groups_enter(timing->groups, group))
                 continue;
-            if (!time_case(timing, &series[part], &rounds, block, order[i]) && !failure)
+            if (!time_case(timing, &series[group], &rounds, block, order[i]) && !failure)
                 failure = "an MPI call returned an error in the timed region of a case that had "
                           "passed its check";
-            pl_parts_leave(timing->parts, part);
+            pl_groups_leave(timing->groups, group);
         }
         left = pl_rounds_settle(&rounds, cases, left);
         if (rounds.failed)

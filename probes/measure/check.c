@@ -148,20 +148,20 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
 }
 
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_parts *parts, const struct pl_buffers *buffers,
+                         const struct pl_groups *groups, const struct pl_buffers *buffers,
                          uint64_t seed, struct pl_finding *finding)
 {
     enum pl_outcome outcome = PL_OK;
-    int index = pl_parts_of(parts, c);
-    const struct pl_part *part = &parts->part[index];
+    int index = pl_groups_of(groups, c);
+    const struct pl_group *group = &groups->group[index];
 
     *finding = (struct pl_finding){""};
-    if (pl_parts_enter(parts, index)) {
-        outcome = check(c, config, config->comms[index], part->comm, &part->world, buffers, seed,
+    if (pl_groups_enter(groups, index)) {
+        outcome = check(c, config, config->comms[index], group->comm, &group->world, buffers, seed,
                         finding);
-        pl_parts_leave(parts, index);
+        pl_groups_leave(groups, index);
     }
-    if (part->ranks > 0)
-        pl_p2p_broadcast(parts->world, &outcome, (int)sizeof outcome);
+    if (group->ranks > 0)
+        pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);
     return outcome;
 }

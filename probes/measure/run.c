@@ -18,7 +18,7 @@ struct launch {
     struct pl_world world;
     struct pl_plan plan;
     struct pl_record record;
-    struct pl_parts parts;
+    struct pl_groups groups;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
     struct pl_nodes nodes;
@@ -173,14 +173,14 @@ static int open_configs(struct launch *launch)
     pl_library_text(library);
     launch->configs = calloc((size_t)plan->config_count, sizeof *launch->configs);
     if (pl_p2p_agree(&launch->world, !launch->configs) ||
-        !pl_parts_open(&launch->parts, plan, &launch->world) ||
-        !pl_config_open_default(&launch->configs[PL_CONFIG_DEFAULT], &launch->parts)) {
+        !pl_groups_open(&launch->groups, plan, &launch->world) ||
+        !pl_config_open_default(&launch->configs[PL_CONFIG_DEFAULT], &launch->groups)) {
         say(launch, "configs", "out of memory");
         return PL_EXIT_FAILED;
     }
     for (int i = PL_CONFIG_DEFAULT + 1; i < plan->config_count; i++) {
         struct pl_config_state *state = &launch->configs[i];
-        if (!pl_config_open(state, &launch->parts, &plan->configs[i], library)) {
+        if (!pl_config_open(state, &launch->groups, &plan->configs[i], library)) {
             say(launch, plan->configs[i].id, state->reason);
             return PL_EXIT_FAILED;
         }
@@ -195,9 +195,8 @@ static void write_cases(struct launch *launch)
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         size_t size = pl_types[c->type].size;
-        struct pl_shape shape =
-            pl_shape_of(c->function, c->bytes, size, c->ranks ? c->ranks : launch->world.size, 0,
-                        c->root);
+        struct pl_shape shape = pl_shape_of(c->function, c->bytes, size,
+                                            c->ranks ? c->ranks : launch->world.size, 0, c->root);
         int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
         pl_record_case(&launch->record, plan, c, moved);
     }
@@ -212,7 +211,7 @@ static int check_cases(struct launch *launch, int *good)
         const struct pl_case *c = &plan->cases[i];
         struct pl_finding finding;
         pl_record_begin(&launch->record, c->id);
-        enum pl_outcome outcome = pl_check(c, &launch->configs[c->config], &launch->parts,
+        enum pl_outcome outcome = pl_check(c, &launch->configs[c->config], &launch->groups,
                                            &launch->buffers, plan->seed, &finding);
         pl_record_check(&launch->record, c->id, pl_outcome_name(outcome), finding.detail);
         if (outcome == PL_OK)
@@ -252,7 +251,7 @@ static int measure(struct launch *launch)
         struct pl_timing timing = {.plan = plan,
                                    .configs = launch->configs,
                                    .world = &launch->world,
-                                   .parts = &launch->parts,
+                                   .groups = &launch->groups,
                                    .buffers = &launch->buffers,
                                    .cache = &launch->cache,
                                    .global = &launch->global,
@@ -314,9 +313,9 @@ int pl_run(const char *plan_path, const char *out_path)
     if (recording)
         result = close_record(&launch, out_path, result);
     for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
-        pl_config_close(&launch.configs[i], &launch.parts);
+        pl_config_close(&launch.configs[i], &launch.groups);
     free(launch.configs);
-    pl_parts_close(&launch.parts);
+    pl_groups_close(&launch.groups);
     pl_cache_close(&launch.cache);
     pl_nodes_free(&launch.nodes);
     pl_counters_close(&launch.counters);

@@ -243,7 +243,7 @@ def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int
     found: dict[tuple[Target, Candidate], dict[int, float]] = {}
     for one in medians:
         case = one.case
-        if case.config == "plain" or case.variant == "library":
+        if case.config == "plain" or case.variant == "library" or case.ranks:
             continue
         candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
         times = found.setdefault((Target(case.function, case.bytes), candidate), {})
