@@ -1,6 +1,8 @@
 #include "cases.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The pairs have one signature; in mixed cases every rank and side picks its own layout for it. */
@@ -11,88 +13,208 @@ static int layout_here(int layout, int rank, int side)
     return layout == MIXED ? pairs[(rank + 2 * side) % 5] : layout;
 }
 
-static int count_here(const struct setting *s, int layout)
+/* Elements of this layout for `count` elements of the setting. */
+static int count_here(const struct setting *s, int layout, int count)
 {
-    return s->layout == MIXED && layout == LAYOUT_INT ? 2 * s->count : s->count;
+    return s->layout == MIXED && layout == LAYOUT_INT ? 2 * count : count;
 }
 
-struct pl_call call_for(enum pl_function function, const struct setting *s, int *counts,
-                        const struct area side[2])
+/* Uneven, some empty. */
+static int count_of(const struct setting *s, int index)
 {
-    int p, rank;
+    return s->count == 0 || index % 3 == 1 ? 0 : s->count + index % 2;
+}
+
+/* What rank `from` sends to rank `to` in Alltoallv; in place both directions are equal. */
+static int count_between(const struct setting *s, int from, int to)
+{
+    return count_of(s, s->in_place ? from + to : 2 * from + to);
+}
+
+/* Blocks backwards, with gaps between them. */
+static void place(const int *counts, int *displacements, int p)
+{
+    int at = 1;
+    for (int i = p - 1; i >= 0; i--) {
+        displacements[i] = at;
+        at += counts[i] + 1 + i % 2;
+    }
+}
+
+bool has_root(enum pl_function function)
+{
+    return function == PL_FN_bcast || function == PL_FN_gather || function == PL_FN_gatherv ||
+           function == PL_FN_scatter || function == PL_FN_scatterv || function == PL_FN_reduce;
+}
+
+bool has_in_place(enum pl_function function)
+{
+    return function != PL_FN_barrier && function != PL_FN_bcast;
+}
+
+bool has_blocks(enum pl_function function)
+{
+    return function != PL_FN_barrier && function != PL_FN_bcast && function != PL_FN_reduce &&
+           function != PL_FN_allreduce && function != PL_FN_scan && function != PL_FN_exscan;
+}
+
+static void no_send(struct pl_call *call, const void *sendbuf)
+{
+    call->sendbuf = sendbuf;
+    call->sendcount = -78;
+    call->sendcounts = call->sdispls = NULL;
+    call->sendtype = MPI_DATATYPE_NULL;
+}
+
+static void no_receive(struct pl_call *call, void *recvbuf)
+{
+    call->recvbuf = recvbuf;
+    call->recvcount = -77;
+    call->recvcounts = call->rdispls = NULL;
+    call->recvtype = MPI_DATATYPE_NULL;
+}
+
+static void fill_tables(enum pl_function function, const struct setting *s, int rank, int p,
+                        int send, int receive, struct tables *t)
+{
+    const bool pairwise = function == PL_FN_alltoallv;
+    for (int i = 0; i < p; i++) {
+        const int out = pairwise ? count_between(s, rank, i) : count_of(s, i);
+        const int in = pairwise ? count_between(s, i, rank) : count_of(s, i);
+        t->sendcounts[i] = count_here(s, send, out);
+        t->recvcounts[i] = count_here(s, receive, in);
+    }
+    place(t->sendcounts, t->sdispls, p);
+    place(t->recvcounts, t->rdispls, p);
+}
+
+struct pl_call call_for(enum pl_function function, const struct setting *s, int rank,
+                        struct tables *t, const struct area side[2])
+{
+    int p;
     MPI_Comm_size(s->comm, &p);
-    MPI_Comm_rank(s->comm, &rank);
     const int send = layout_here(s->layout, rank, 0), receive = layout_here(s->layout, rank, 1);
     const bool root = rank == s->root;
-    struct pl_call call = {
-        .function = function,
-        .sendbuf = side[0].memory + GUARD,
-        .recvbuf = side[1].memory + GUARD,
-        .sendcount = count_here(s, send),
-        .sendtype = layouts[send].type,
-        .recvcount = count_here(s, receive),
-        .recvtype = layouts[receive].type,
-        .comm = s->comm,
-    };
+    struct pl_call call = {.function = function, .comm = s->comm};
+    if (function == PL_FN_barrier)
+        return call;
+    call.sendbuf = side[0].memory + GUARD;
+    call.recvbuf = side[1].memory + GUARD;
+    call.sendcount = count_here(s, send, s->count);
+    call.sendtype = layouts[send].type;
+    call.recvcount = count_here(s, receive, s->count);
+    call.recvtype = layouts[receive].type;
+    fill_tables(function, s, rank, p, send, receive, t);
+    if (has_root(function))
+        call.root = s->root;
+
     switch (function) {
-    case PL_FN_bcast:
-        call.root = s->root;
+    case PL_FN_gatherv:
+    case PL_FN_allgatherv:
+        call.sendcount = count_here(s, send, count_of(s, rank));
+        call.recvcounts = t->recvcounts;
+        call.rdispls = t->rdispls;
+        call.recvcount = 0;
         break;
+    case PL_FN_scatterv:
+        call.recvcount = count_here(s, receive, count_of(s, rank));
+        call.sendcounts = t->sendcounts;
+        call.sdispls = t->sdispls;
+        call.sendcount = 0;
+        break;
+    case PL_FN_alltoallv:
+        call.sendcounts = t->sendcounts;
+        call.sdispls = t->sdispls;
+        call.recvcounts = t->recvcounts;
+        call.rdispls = t->rdispls;
+        call.sendcount = call.recvcount = 0;
+        break;
+    case PL_FN_reduce_scatter:
+        call.recvcounts = t->recvcounts;
+        call.recvcount = 0;
+        break;
+    case PL_FN_bcast:
+        call.sendbuf = NULL;
+        call.sendcount = 0;
+        break;
+    default:
+        break;
+    }
+    switch (function) {
     case PL_FN_gather:
-        call.root = s->root;
-        if (!root) {
-            call.recvbuf = side[1].memory + 3;
-            call.recvcount = -77;
-            call.recvtype = MPI_DATATYPE_NULL;
-        } else if (s->in_place) {
-            call.sendbuf = MPI_IN_PLACE;
-            call.sendcount = -78;
-            call.sendtype = MPI_DATATYPE_NULL;
-        }
+    case PL_FN_gatherv:
+        if (!root)
+            no_receive(&call, side[1].memory + 3);
+        else if (s->in_place)
+            no_send(&call, MPI_IN_PLACE);
         break;
     case PL_FN_scatter:
-        call.root = s->root;
-        if (!root) {
-            call.sendbuf = NULL;
-            call.sendcount = 0;
-            call.sendtype = MPI_DATATYPE_NULL;
-        } else if (s->in_place) {
-            call.recvbuf = MPI_IN_PLACE;
-            call.recvcount = -79;
-            call.recvtype = MPI_DATATYPE_NULL;
-        }
+    case PL_FN_scatterv:
+        if (!root)
+            no_send(&call, NULL);
+        else if (s->in_place)
+            no_receive(&call, MPI_IN_PLACE);
         break;
     case PL_FN_allgather:
-        if (s->in_place) {
-            call.sendbuf = MPI_IN_PLACE;
-            call.sendcount = -80;
-            call.sendtype = MPI_DATATYPE_NULL;
-        }
+    case PL_FN_allgatherv:
+    case PL_FN_alltoall:
+    case PL_FN_alltoallv:
+        if (s->in_place)
+            no_send(&call, MPI_IN_PLACE);
         break;
     case PL_FN_reduce:
-        call.root = s->root;
         if (!root)
             call.recvbuf = NULL;
         else if (s->in_place)
             call.sendbuf = MPI_IN_PLACE;
         break;
-    case PL_FN_reduce_scatter:
-        for (int i = 0; i < p; i++)
-            counts[i] = s->count == 0 || i % 3 == 1 ? 0 : s->count + i % 2;
-        call.recvcounts = counts;
-        call.recvcount = 0;
-        break;
     default:
-        break;
+        if (s->in_place)
+            call.sendbuf = MPI_IN_PLACE;
     }
     if (s->operation) {
         call.op = s->operation->op;
         call.sendcount = 0;
         call.sendtype = MPI_DATATYPE_NULL;
-        if (s->in_place && function != PL_FN_reduce)
-            call.sendbuf = MPI_IN_PLACE;
     }
     return call;
+}
+
+void area_fit(struct area *area, enum pl_function function, const struct setting *s)
+{
+    int p;
+    MPI_Aint lb, extent = 20; /* the widest */
+    MPI_Comm_size(s->comm, &p);
+    if (s->layout != MIXED)
+        MPI_Type_get_extent(layouts[s->layout].type, &lb, &extent);
+    const size_t blocks = has_blocks(function) ? (size_t)p : 1;
+    const size_t elements = blocks * ((size_t)s->count + 3) + 2;
+    area->bytes = 2 * GUARD + (elements * (size_t)extent + 7) / 8 * 8;
+    if (area->bytes <= area->room)
+        return;
+    free(area->memory);
+    area->memory = malloc(area->bytes);
+    area->room = area->bytes;
+    if (!area->memory)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+void area_fill(struct area *area, const struct setting *s, int rank, int side)
+{
+    const enum base base = s->layout == MIXED ? BASE_INT : layouts[s->layout].base;
+    fill(area->memory, area->bytes, base,
+         (s->serial * RANKS_MAX + (unsigned)rank) * 2 + (unsigned)side);
+}
+
+void area_copy(struct area *to, const struct area *from)
+{
+    memcpy(to->memory, from->memory, from->bytes);
+}
+
+void area_free(struct area *area)
+{
+    free(area->memory);
+    *area = (struct area){0};
 }
 
 /* In place, a Reduce_scatter leaves its result at the start of the vector it read; what the rest of
@@ -117,14 +239,15 @@ void forget_undefined(const struct pl_call *call, struct area *area)
     memset(area->memory + GUARD + result * extent, 0, (size_t)((total - result) * extent));
 }
 
-bool areas_equal(const struct area *a, const struct area *b, bool exact)
+bool areas_equal(const struct area *a, const struct area *b, bool exact, int terms)
 {
     if (exact)
         return memcmp(a->memory, b->memory, a->bytes) == 0;
     const void *left = a->memory, *right = b->memory;
     const double *x = left, *y = right;
+    const double bound = terms * DBL_EPSILON;
     for (size_t i = 0; i < a->bytes / sizeof *x; i++) /* operands are positive: no cancellation */
-        if (!(fabs(x[i] - y[i]) <= 1e-13 * fabs(x[i])))
+        if (!(fabs(x[i] - y[i]) <= bound * fabs(x[i])))
             return false;
     return true;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,16 @@ ROOM = ROOT / "collectives-alt"
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"
+
+# What the suite of the variants is made of, and the calls of its objects that it takes over.
+SUITE = [
+    *("variants.c", "cases.c", "expected.c", "design.c", "layouts.c", "subjects.c", "barrier.c"),
+    *("nodes.c", "accounts.c", "watch.c"),
+]
+WRAPPED = [
+    f"-Wl,--wrap={name}"
+    for name in ("malloc", "calloc", "realloc", "aligned_alloc", "free", "PMPI_Comm_split_type")
+]
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -38,7 +49,7 @@ def make(folder: Path) -> Build:
     command = ["make", "-s", "-j2", "-C", str(ROOM), f"BUILD={folder}"]
     for target, flags in ((static, f"-Werror {UNDEFINED}"), (shared, "-Werror")):
         subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
-    compile_program(build, "variants", ["variants.c", "cases.c", "layouts.c"])
+    compile_program(build, "variants", SUITE, options=WRAPPED)
     for name in ("hygiene", "volume", "catalogue"):
         compile_program(build, name, [f"{name}.c"])
     parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
@@ -48,12 +59,14 @@ def make(folder: Path) -> Build:
     return build
 
 
-def compile_program(build: Build, name: str, sources: list[str], linked: bool = True) -> None:
+def compile_program(
+    build: Build, name: str, sources: list[str], linked: bool = True, options: Sequence[str] = ()
+) -> None:
     with_library = [*UNDEFINED.split(), str(build.folder / "libcollectives-alt.a"), "-lm"]
-    options = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS, f"-I{ROOM}", f"-I{ROOM}/common"]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS, f"-I{ROOM}", f"-I{ROOM}/common"]
     inputs = [*sources, *(with_library if linked else [])]
     subprocess.run(
-        ["mpicc", *options, *inputs, "-o", str(build.program(name))],
+        ["mpicc", *flags, *options, *inputs, "-o", str(build.program(name))],
         check=True,
         cwd=HERE,
         timeout=100,

@@ -24,20 +24,20 @@ REDUCTIONS = {
 
 
 def summaries(output: str) -> dict[str, tuple[int, int]]:
-    """(cases, refused) of each variant that passed."""
-    found = re.findall(r"^ok (\w+) (\d+) refused=(\d+)$", output, re.MULTILINE)
+    """(cases, refused) of each variant that passed, without the library's own functions."""
+    found = re.findall(r"^ok (\w+) (\d+) refused=(\d+) specs=\d+$", output, re.MULTILINE)
     return {name: (int(cases), int(refused)) for name, cases, refused in found}
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 6, 7, 8, 13])
 def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
     done = mpirun(nprocs, build.program("variants"), timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     passed = summaries(done.stdout)
     assert list(passed) == NAMES
     # `refused` counts non-commutative operations and, for mock-ups of reductions, types with gaps.
-    assert all(cases >= 40 for cases, _ in passed.values())
+    assert all(cases + others >= 40 for cases, others in passed.values())
     assert passed["reduce_ring"][1] > 0
     assert all(passed[name][1] == 0 for name in NAMES if "gather" in name.split("_as_")[0])
 

@@ -1,45 +1,46 @@
 /* Every variant of the catalogue against the library's own function, on the same random data.
  *
- * Both get areas of equal content; afterwards the areas must be equal from the first guard byte to
- * the last: results, gaps of derived types, memory around, and send buffers. Prints one line a
- * variant, "ok NAME CASES refused=R", or "not ok" lines that name the case.
- * usage: variants [NAME …] */
-#include "cases.h"
+ * A variant runs with the standard values of its parameters, with each value worth a search, and,
+ * on few elements, with the least and the largest. Each of them, and the library's own reductions
+ * ("default"), gets areas of equal content; afterwards the areas must be what expected.h says from
+ * the first guard byte to the last: results, gaps of derived types, memory around, and send
+ * buffers. Scratch memory must stay below its bound, a call that is repeated must take none, and at
+ * the end nothing may be left. Prints one line a variant, "ok NAME CASES refused=R specs=S", or
+ * "not ok" lines that name the case.
+ *
+ * usage: variants [--full] [--every N] [--large] [NAME …]
+ *   --full     all combinations of the factors (design.h), not only every pair of values
+ *   --every N  one combination in N
+ *   --large    only 2^20 elements: one vector, or all blocks together; one root and layout
+ *   NAME       a variant, or a function (MPI_Bcast); all without */
+#include "accounts.h"
+#include "barrier.h"
+#include "expected.h"
+#include "nodes.h"
+#include "subjects.h"
+#include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BIG = 1000 };
+enum { REPORTS = 5, REPEAT = 8, MANY = 100, LARGE = 1 << 20 };
 
-static struct area areas[2][2]; /* [reference, variant][send, receive] */
-static int world_rank;
-static long failures, cases, refused;
-static unsigned long long seed;
+struct options {
+    bool full, large;
+    int every, names;
+    char **name;
+};
 
-static void make_areas(size_t bytes, enum base base)
+static struct area start[2], work[2], expected;
+static unsigned long long serial;
+
+static void report(struct subject *subject, const struct setting *s, const char *what)
 {
-    for (int i = 0; i < 4; i++) {
-        struct area *area = &areas[i / 2][i % 2];
-        area->memory = realloc(area->memory, bytes);
-        area->bytes = bytes;
-        if (!area->memory)
-            MPI_Abort(MPI_COMM_WORLD, 1);
-        fill(area->memory, bytes, base, seed * 64 + (unsigned)world_rank * 2 + (unsigned)(i % 2));
-    }
-}
-
-static void report(const struct pl_variant *variant, const struct setting *s, const char *what)
-{
-    if (++failures > 20)
+    char text[400];
+    if (++subject->failures > REPORTS)
         return;
-    int rank, p;
-    MPI_Comm_rank(s->comm, &rank);
-    MPI_Comm_size(s->comm, &p);
-    printf("not ok %s: %s on rank %d of %d (%s) count=%d layout=%s op=%s root=%d in_place=%d\n",
-           variant->name, what, rank, p, s->comm_name, s->count,
-           s->layout == MIXED ? "mixed" : layouts[s->layout].name,
-           s->operation ? s->operation->name : "none", s->root, s->in_place);
+    printf("not ok %s\n", case_text(text, sizeof text, subject, s, what));
     fflush(stdout);
 }
 
@@ -53,132 +54,196 @@ static bool same_on_all(long long value, MPI_Comm comm)
 /* The obstacles that must be found. */
 static unsigned refusal(const struct pl_variant *variant, const struct setting *s)
 {
-    unsigned expected = 0;
+    unsigned found = 0;
     if (s->operation && !s->operation->commutative)
-        expected |= PL_COMMUTATIVE;
-    if (s->layout == LAYOUT_VECTOR || s->layout == LAYOUT_SHIFTED)
-        expected |= PL_CONTIGUOUS;
-    return expected & variant->restrictions;
+        found |= PL_COMMUTATIVE;
+    if (s->operation && (s->layout == LAYOUT_VECTOR || s->layout == LAYOUT_SHIFTED))
+        found |= PL_CONTIGUOUS;
+    if (s->operation && s->layout >= LAYOUT_PAIR)
+        found |= PL_BUILTIN_TYPE;
+    if (s->in_place)
+        found |= PL_NO_IN_PLACE;
+    return found & variant->restrictions;
 }
 
-static void check(const struct pl_variant *variant, const struct setting *s)
+/* Open MPI 4.1.4's ring Allreduce, which it takes for large vectors, writes below its buffers when
+ * the type's lower bound is negative, and destroys the heap. */
+static bool breaks_the_library(const struct subject *subject, const struct setting *s)
 {
-    int p, rank, counts[2][64];
-    MPI_Comm_size(s->comm, &p);
-    MPI_Comm_rank(s->comm, &rank);
-    seed++;
-    const int widest = 20; /* bytes: the largest extent of a layout */
-    const enum base base = s->layout == MIXED ? BASE_INT : layouts[s->layout].base;
-    make_areas(2 * GUARD + (size_t)p * (size_t)(s->count + 1) * widest, base);
-
-    const struct pl_call reference = call_for(variant->function, s, counts[0], areas[0]);
-    const struct pl_call call = call_for(variant->function, s, counts[1], areas[1]);
-    const unsigned refuse = refusal(variant, s);
-    if (!same_on_all(pl_volume(&call), s->comm) || pl_volume(&call) < 0)
-        report(variant, s, "volume differs between ranks");
-    if (pl_variant_obstacles(variant, &call) != refuse)
-        report(variant, s, "wrong obstacles");
-    if (refuse) {
-        refused++;
-        return;
-    }
-    if (pl_call_pmpi(&reference) != MPI_SUCCESS)
-        report(variant, s, "the library's own call failed");
-    const struct pl_spec spec = pl_spec_of(variant);
-    if (pl_spec_run(&spec, &call) != MPI_SUCCESS)
-        report(variant, s, "error");
-    forget_undefined(&reference, &areas[0][1]);
-    forget_undefined(&call, &areas[1][1]);
-    const bool exact = !s->operation || s->operation->exact;
-    if (!areas_equal(&areas[0][1], &areas[1][1], exact))
-        report(variant, s, "wrong result");
-    if (!areas_equal(&areas[0][0], &areas[1][0], true))
-        report(variant, s, "send buffer changed");
-    cases++;
+    return subject->spec.variant->kind == PL_DEFAULT && s->layout == LAYOUT_SHIFTED &&
+           s->count > MANY;
 }
 
-static void check_operations(const struct pl_variant *variant, struct setting *s)
+static void check_scratch(struct subject *subject, const struct setting *s,
+                          const struct pl_call *call, long long volume, int p)
 {
-    const bool reduces =
-        variant->function == PL_FN_reduce || variant->function == PL_FN_allreduce ||
-        variant->function == PL_FN_reduce_scatter ||
-        variant->function == PL_FN_reduce_scatter_block || variant->function == PL_FN_scan;
-    int operations = 0;
-    s->operation = NULL;
-    if (reduces && s->layout == MIXED)
-        return;
-    const struct operation *table = reduces ? operations_for(s->layout, &operations) : NULL;
-    for (int i = 0; i < (reduces ? operations : 1); i++) {
-        s->operation = reduces ? &table[i] : NULL;
-        for (int in_place = 0; in_place < (variant->function == PL_FN_bcast ? 1 : 2); in_place++) {
-            s->in_place = in_place;
-            check(variant, s);
-        }
-    }
+    const struct pl_variant *variant = subject->spec.variant;
+    const size_t kept = pl_scratch_kept(s->comm);
+    if (volume == PL_LOCAL_VOLUME && variant->scratch_volumes > 0)
+        return; /* no rank could say */
+    if (kept > pl_scratch_bound(variant, call, volume < 0 ? 0 : volume, p))
+        report(subject, s, "scratch above its bound");
 }
 
-/* All roots for small counts; the largest count with two layouts, from one root. With many ranks
- * every other count. */
-static void check_variant(const struct pl_variant *variant, MPI_Comm comm, const char *comm_name)
+static void run_once(struct subject *subject, const struct setting *s, const struct pl_call *call)
 {
     int p;
-    MPI_Comm_size(comm, &p);
-    const int counts[] = {0, 1, p - 1, p + 1, 37, 10007};
-    const bool rooted = variant->function == PL_FN_bcast || variant->function == PL_FN_gather ||
-                        variant->function == PL_FN_scatter || variant->function == PL_FN_reduce;
-    struct setting s = {.comm = comm, .comm_name = comm_name};
-    for (int c = p > 5; c<6; c += p> 5 ? 2 : 1) {
-        s.count = counts[c];
-        for (s.layout = 0; s.layout <= MIXED; s.layout++) {
-            const bool big = s.count > BIG;
-            if (big && s.layout != LAYOUT_DOUBLE && s.layout != LAYOUT_SHIFTED)
-                continue;
-            const int first = big ? p / 2 : 0, last = rooted && !big ? p - 1 : first;
-            for (s.root = first; s.root <= last; s.root++)
-                check_operations(variant, &s);
+    MPI_Comm_size(s->comm, &p);
+    for (int side = 0; side < 2; side++)
+        area_copy(&work[side], &start[side]);
+    if (pl_spec_run(&subject->spec, call) != MPI_SUCCESS)
+        report(subject, s, "error");
+    forget_undefined(call, &work[1]);
+    if (!areas_equal(&expected, &work[1], !s->operation || s->operation->exact, p))
+        report(subject, s, "wrong result");
+    if (!areas_equal(&start[0], &work[0], true, 0))
+        report(subject, s, "send buffer changed");
+}
+
+/* Scratch is fresh in every other row; in the others it holds what variants before have left. */
+static void check(struct subject *subject, const struct setting *s, const struct pl_call *call,
+                  long long volume)
+{
+    int p;
+    MPI_Comm_size(s->comm, &p);
+    const unsigned refuse = refusal(subject->spec.variant, s);
+    if (pl_variant_obstacles(subject->spec.variant, call) != refuse)
+        report(subject, s, "wrong obstacles");
+    if (refuse) {
+        subject->refused++;
+        return;
+    }
+    watch(subject, s);
+    const bool fresh = s->serial % 2;
+    if (fresh)
+        pl_scratch_release(s->comm);
+    subject->cases++;
+    if (call->function == PL_FN_barrier) {
+        const char *wrong = barrier_check(&subject->spec, s);
+        if (wrong)
+            report(subject, s, wrong);
+    } else {
+        run_once(subject, s, call);
+    }
+    if (fresh)
+        check_scratch(subject, s, call, volume, p);
+    if (s->serial % REPEAT == 0 && call->function != PL_FN_barrier) {
+        const long taken = accounts_taken();
+        run_once(subject, s, call);
+        if (accounts_taken() != taken)
+            report(subject, s, "memory allocated in a repeated call");
+    }
+}
+
+static void check_setting(struct subjects *subjects, struct setting *s)
+{
+    const enum pl_function function = subjects->function;
+    struct tables tables;
+    int p, rank;
+    MPI_Comm_size(s->comm, &p);
+    MPI_Comm_rank(s->comm, &rank);
+    s->serial = serial;
+    for (int side = 0; side < 2; side++) {
+        area_fit(&start[side], function, s);
+        area_fit(&work[side], function, s);
+        area_fill(&start[side], s, rank, side);
+    }
+    watch(&subjects->subject[0], s);
+    if (!expect(function, s, start, &expected))
+        report(&subjects->subject[0], s, "the library's own call failed");
+    const struct pl_call call = call_for(function, s, rank, &tables, work);
+    const long long volume = pl_volume(&call);
+    if (!same_on_all(volume, s->comm) || volume == PL_NO_VOLUME)
+        report(&subjects->subject[0], s, "volume differs between ranks");
+    for (int i = 0; i < subjects->size; i++)
+        if (!(subjects->subject[i].few_elements && s->count > MANY) &&
+            !breaks_the_library(&subjects->subject[i], s))
+            check(&subjects->subject[i], s, &call, volume);
+}
+
+static void check_function(struct subjects *subjects, const struct group *groups, int group_count,
+                           const struct options *options)
+{
+    const enum pl_function function = subjects->function;
+    if (options->large) {
+        int p;
+        MPI_Comm_size(MPI_COMM_WORLD, &p);
+        struct setting s = {.comm = MPI_COMM_WORLD,
+                            .comm_name = groups[0].name,
+                            .count = has_blocks(function) ? LARGE / p + 1 : LARGE,
+                            .layout = LAYOUT_INT,
+                            .root = p / 2,
+                            .in_place = has_in_place(function)};
+        int operations;
+        if (pl_reduces(function))
+            s.operation = &operations_for(LAYOUT_INT, &operations)[0];
+        serial++;
+        if (function != PL_FN_barrier)
+            check_setting(subjects, &s);
+        return;
+    }
+    struct design design = design_make(function, groups, group_count, options->full);
+    for (int i = 0; i < design.size; i += options->every) {
+        struct setting s = design_setting(function, groups, design.rows[i]);
+        serial++;
+        check_setting(subjects, &s);
+    }
+    design_free(&design);
+}
+
+static struct options options_of(int argc, char **argv)
+{
+    struct options options = {.every = 1};
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--full") == 0) {
+            options.full = true;
+        } else if (strcmp(argv[i], "--large") == 0) {
+            options.large = true;
+        } else if (strcmp(argv[i], "--every") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
+            options.every = atoi(argv[++i]);
+        } else {
+            fprintf(stderr, "variants: unknown option %s\n", argv[i]);
+            exit(2);
         }
     }
+    options.names = argc - i;
+    options.name = argv + i;
+    return options;
 }
 
 int main(int argc, char **argv)
 {
-    int p;
+    int rank;
+    struct group groups[GROUPS_MAX];
+    const struct options options = options_of(argc, argv);
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &p);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     layouts_make();
-
-    MPI_Comm reversed, parity;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &reversed);
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, -world_rank, &parity);
-    long all_failures = 0;
-    for (int i = 0; i < pl_catalogue_size; i++) {
-        const struct pl_variant *variant = pl_catalogue[i];
-        bool wanted = argc == 1;
-        for (int a = 1; a < argc; a++)
-            wanted |= strcmp(argv[a], variant->name) == 0;
-        if (!wanted)
-            continue;
-        failures = cases = refused = 0;
-        check_variant(variant, MPI_COMM_WORLD, "world");
-        if (p > 2) {
-            check_variant(variant, reversed, "reversed");
-            check_variant(variant, parity, "parity");
-        }
-        long total = 0;
-        PMPI_Allreduce(&failures, &total, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-        all_failures += total;
-        if (world_rank == 0)
-            printf("%s %s %ld refused=%ld\n", total ? "not ok" : "ok", variant->name, cases,
-                   refused);
-        fflush(stdout);
+    barrier_prepare();
+    const int group_count = groups_make(groups);
+    long failures = 0;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
+        struct subjects subjects =
+            subjects_make((enum pl_function)f, options.names, options.name, options.large);
+        if (subjects.size > 0)
+            check_function(&subjects, groups, group_count, &options);
+        failures += subjects_print(&subjects, rank == 0);
+        subjects_free(&subjects);
     }
-    MPI_Comm_free(&reversed);
-    MPI_Comm_free(&parity);
+    watch_end();
+    groups_free(groups, group_count);
+    barrier_finish();
     layouts_free();
-    for (int i = 0; i < 4; i++)
-        free(areas[i / 2][i % 2].memory);
+    for (int side = 0; side < 2; side++) {
+        area_free(&start[side]);
+        area_free(&work[side]);
+    }
+    area_free(&expected);
+    expected_free();
     MPI_Finalize();
-    return all_failures > 0;
+    const long open = accounts_open();
+    if (open != 0)
+        printf("not ok rank %d: %ld blocks of memory are left at the end\n", rank, open);
+    return failures > 0 || open != 0;
 }

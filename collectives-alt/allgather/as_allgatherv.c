@@ -1,0 +1,47 @@
+/* Allgather as Allgatherv with p equal counts.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Allgatherv(n); on a ring (p-1) a + (p-1)/p n b.
+ * Restrictions: none.
+ * Scratch: 2 p integers; with a derived receive type n bytes, with a derived send type one block.
+ */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_block block = pl_own_block(call, rank);
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    int *first = counts + p;
+    for (int i = 0; i < p; i++) {
+        counts[i] = block.bytes;
+        first[i] = i * block.bytes;
+    }
+    const void *own;
+    void *all;
+    PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
+    PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
+    if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
+        own = MPI_IN_PLACE;
+    PL_TRY(
+        PL_MPI(Allgatherv)(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->comm));
+    PL_TRY(pl_deliver(call, all, p * block.bytes, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allgather_as_allgatherv = {
+    .name = "allgather_as_allgatherv",
+    .function = PL_FN_allgather,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allgatherv with equal counts",
+    .scratch_volumes = 2,
+    .run = run,
+};

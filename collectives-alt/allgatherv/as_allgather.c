@@ -1,0 +1,67 @@
+/* Allgatherv as Allgather of blocks padded to one length; all ranks know all counts.
+ *
+ * Source: Traeff, "Relationships between regular and irregular collective communication operations
+ * on clustered multiprocessors", Parallel Processing Letters 19(1), 2009, for padding; the rounds
+ * are ours (pl_rounds): blocks that differ by at most one byte take one Allgather, very uneven ones
+ * up to p, so that memory stays bounded.
+ * Cost: one Allgather(n) a round, and n bytes copied unless equal blocks arrive in their places.
+ * Restrictions: none.
+ * Scratch: n + n/p bytes; with a derived receive type n more, with a derived send type one block.
+ */
+#include "parts.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_side side = pl_recv_side(call);
+    struct pl_part *parts = pl_part_tables(call->comm, p, 1);
+    if (!parts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
+    const struct pl_rounds rounds = pl_rounds_of(&side, p);
+
+    struct pl_part own = parts[rank];
+    const bool even = p * rounds.width == pl_side_bytes(&side, p) && rounds.count == 1;
+    const bool in_places = even && pl_parts_together(parts, p);
+    if (call->sendbuf == MPI_IN_PLACE) {
+        PL_TRY(pl_parts_pack(call->comm, &side, rank, 1, parts));
+    } else {
+        const struct pl_block block = pl_own_block(call, rank);
+        const void *bytes;
+        PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &bytes));
+        own.at = (char *)bytes;
+    }
+    char *rows = parts[0].at, *pad = NULL;
+    if (!in_places) {
+        rows = pl_scratch(call->comm, PL_SLOT_RECV, ((size_t)p + 1) * (size_t)rounds.width);
+        if (!rows)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        pad = rows + (size_t)p * (size_t)rounds.width;
+    }
+    for (int j = 0; j < rounds.count; j++) {
+        const int first = j * rounds.width;
+        const void *slice = in_places && call->sendbuf == MPI_IN_PLACE
+                                ? MPI_IN_PLACE
+                                : pl_slice(&own, first, rounds.width, pad);
+        PL_TRY(PL_MPI(Allgather)(slice, rounds.width, MPI_BYTE, rows, rounds.width, MPI_BYTE,
+                                 call->comm));
+        if (!in_places)
+            pl_rows_empty(rows, parts, p, first, rounds.width);
+    }
+    PL_TRY(pl_parts_unpack(call->comm, &side, p, parts));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allgatherv_as_allgather = {
+    .name = "allgatherv_as_allgather",
+    .function = PL_FN_allgatherv,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allgather of blocks padded to one length",
+    .scratch_volumes = 4,
+    .run = run,
+};

@@ -1,0 +1,55 @@
+/* Allgatherv as Alltoallv: every rank sends its one block to all; the send displacements are equal.
+ * Datatypes stay as they are unless in place; each message has one sender and one receiver.
+ *
+ * Source: as guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, for
+ * blocks of several lengths.
+ * Cost: Alltoallv; pairwise (p-1) a + (p-1)/p n b.
+ * Restrictions: none.
+ * Scratch: 2 p integers; in place one block, since what is sent must not be received into. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const void *own = call->sendbuf;
+    int count = call->sendcount;
+    MPI_Datatype type = call->sendtype;
+    if (own == MPI_IN_PLACE) {
+        int size;
+        PL_TRY(PMPI_Type_size(call->recvtype, &size));
+        const int bytes = call->recvcounts[rank] * size;
+        void *copy = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)bytes);
+        if (!copy)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_TRY(pl_pack(pl_at(call->recvbuf, call->rdispls[rank], call->recvtype),
+                       call->recvcounts[rank], call->recvtype, copy, bytes, call->comm));
+        own = copy;
+        count = bytes;
+        type = MPI_BYTE;
+    }
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    memset(counts, 0, 2 * (size_t)p * sizeof *counts);
+    for (int i = 0; i < p; i++)
+        counts[i] = count;
+    PL_TRY(PL_MPI(Alltoallv)(own, counts, counts + p, type, call->recvbuf, call->recvcounts,
+                             call->rdispls, call->recvtype, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allgatherv_as_alltoallv = {
+    .name = "allgatherv_as_alltoallv",
+    .function = PL_FN_allgatherv,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Alltoallv in which every rank sends its block to all",
+    .scratch_volumes = 1,
+    .run = run,
+};

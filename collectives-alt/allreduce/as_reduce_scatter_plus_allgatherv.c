@@ -1,0 +1,50 @@
+/* Allreduce as Reduce_scatter of p blocks that differ by at most one element, then Allgatherv: as
+ * allreduce_as_reduce_scatter_block_plus_allgather without padding.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Reduce_scatter(n) + Allgatherv(n); with the best algorithms 2 ceil(log2 p) a + 2 (p-1)/p n
+ * b + (p-1)/p n g.
+ * Restrictions: none; each block is reduced in the order of ranks.
+ * Scratch: 2 p integers; in place one block. */
+#include "split.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const bool in_place = call->sendbuf == MPI_IN_PLACE;
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    int *first = counts + p;
+    for (int i = 0; i < p; i++) {
+        const struct pl_piece block = pl_piece(call->recvcount, p, i);
+        counts[i] = block.count;
+        first[i] = block.first;
+    }
+    void *mine = pl_at(call->recvbuf, first[rank], type);
+    if (in_place) {
+        mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
+        if (!mine)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
+    PL_TRY(PL_MPI(Allgatherv)(in_place ? mine : MPI_IN_PLACE, counts[rank], type, call->recvbuf,
+                              counts, first, type, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allreduce_as_reduce_scatter_plus_allgatherv = {
+    .name = "allreduce_as_reduce_scatter_plus_allgatherv",
+    .function = PL_FN_allreduce,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Reduce_scatter, then Allgatherv",
+    .scratch_volumes = 1,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* Alltoall as Alltoallv with p equal counts.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Alltoallv(n); pairwise (p-1) a + (p-1)/p n b.
+ * Restrictions: none.
+ * Scratch: 2 p integers; n bytes for each derived type. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, size;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Type_size(call->recvtype, &size));
+
+    const int block = call->recvcount * size, n = p * block;
+    const bool in_place = call->sendbuf == MPI_IN_PLACE;
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    int *first = counts + p;
+    for (int i = 0; i < p; i++) {
+        counts[i] = block;
+        first[i] = i * block;
+    }
+    const void *out_blocks = MPI_IN_PLACE;
+    void *in_blocks;
+    PL_TRY(pl_landing(call, n, PL_SLOT_RECV, &in_blocks));
+    if (!in_place && n > 0) {
+        const struct pl_block whole = {call->sendbuf, p * call->sendcount, call->sendtype, n};
+        PL_TRY(pl_block_bytes(&whole, PL_SLOT_SEND, call->comm, &out_blocks));
+    } else if (n > 0 && in_blocks != call->recvbuf) {
+        PL_TRY(
+            pl_pack(call->recvbuf, p * call->recvcount, call->recvtype, in_blocks, n, call->comm));
+    }
+    PL_TRY(PL_MPI(Alltoallv)(out_blocks, counts, first, MPI_BYTE, in_blocks, counts, first,
+                             MPI_BYTE, call->comm));
+    PL_TRY(pl_deliver(call, in_blocks, n, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_alltoall_as_alltoallv = {
+    .name = "alltoall_as_alltoallv",
+    .function = PL_FN_alltoall,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Alltoallv with equal counts",
+    .scratch_volumes = 2,
+    .run = run,
+};

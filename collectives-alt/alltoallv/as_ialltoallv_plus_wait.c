@@ -1,0 +1,4 @@
+/* Alltoallv as Ialltoallv, then Wait; see immediate.h. */
+#include "immediate.h"
+
+PL_IMMEDIATE(alltoallv, "Ialltoallv");

@@ -1,0 +1,25 @@
+/* Barrier as Allreduce of one integer.
+ *
+ * Source: MPI 3.1, sections 5.3 and 5.9.6: the result depends on what every rank contributes, so no
+ * rank has it before all have entered. One element it must be: a call with count 0 has no result to
+ * wait for and need not synchronise. Open MPI 4.1 and MPICH return at once from Allreduce(0).
+ * Cost: Allreduce(4 bytes); with recursive doubling ceil(log2 p) a.
+ * Restrictions: none.
+ * Scratch: none. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    const int here = 1;
+    int everywhere;
+    return PL_MPI(Allreduce)(&here, &everywhere, 1, MPI_INT, MPI_MIN, call->comm);
+}
+
+const struct pl_variant pl_barrier_as_allreduce = {
+    .name = "barrier_as_allreduce",
+    .function = PL_FN_barrier,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allreduce of one integer",
+    .run = run,
+};

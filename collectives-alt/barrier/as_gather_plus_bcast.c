@@ -1,0 +1,34 @@
+/* Barrier as Gather of one byte to rank 0, then Bcast of one byte.
+ *
+ * Source: MPI 3.1, section 5.3: rank 0 leaves the Gather when all have entered, the others leave
+ * the Bcast when rank 0 has entered it. One byte each: empty messages need not be sent.
+ * Cost: Gather(p bytes) + Bcast(1 byte); with binomial trees 2 ceil(log2 p) a.
+ * Restrictions: none.
+ * Scratch: p bytes at rank 0. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    char here = 1, *all = NULL;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    if (rank == 0) {
+        all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p);
+        if (!all)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    PL_TRY(PL_MPI(Gather)(&here, 1, MPI_BYTE, all, 1, MPI_BYTE, 0, call->comm));
+    PL_TRY(PL_MPI(Bcast)(&here, 1, MPI_BYTE, 0, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_barrier_as_gather_plus_bcast = {
+    .name = "barrier_as_gather_plus_bcast",
+    .function = PL_FN_barrier,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Gather of one byte to rank 0, then Bcast of one byte",
+    .run = run,
+};

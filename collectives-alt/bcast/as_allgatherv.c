@@ -1,0 +1,44 @@
+/* Bcast as Allgatherv: only the root has a block, everybody receives in place.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Allgatherv(n) with one block of n bytes; on a ring up to (p-1) a + (p-1) n b.
+ * Restrictions: none.
+ * Scratch: 2 p integers; with a derived type n bytes. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = (int)pl_volume(call);
+    const bool root = rank == call->root, dense = pl_dense(call->recvtype);
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    void *all = dense ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
+    if (!counts || (!all && n > 0))
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    memset(counts, 0, 2 * (size_t)p * sizeof *counts);
+    counts[call->root] = n;
+    if (root && !dense)
+        PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
+    PL_TRY(PL_MPI(Allgatherv)(MPI_IN_PLACE, 0, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
+                              call->comm));
+    if (!root && !dense)
+        PL_TRY(pl_unpack(all, n, call->recvbuf, call->recvcount, call->recvtype, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_bcast_as_allgatherv = {
+    .name = "bcast_as_allgatherv",
+    .function = PL_FN_bcast,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allgatherv where only the root has a block",
+    .scratch_volumes = 1,
+    .run = run,
+};

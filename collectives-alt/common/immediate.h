@@ -1,0 +1,25 @@
+/* Blocking against non-blocking and Wait: <function>_as_i<function>_plus_wait.
+ *
+ * Source: MPI 3.1, section 5.12: a non-blocking collective has the semantics of its blocking sister
+ * once it is completed, so the blocking one should not be slower than both calls together.
+ * Cost: that of the library's non-blocking algorithm. Restrictions, messages, scratch: none of
+ * ours; all arguments pass through. */
+#ifndef PL_IMMEDIATE_H
+#define PL_IMMEDIATE_H
+
+#include "tools.h"
+
+/* The non-blocking sister with the arguments of the call, then MPI_Wait. */
+int pl_immediate(const struct pl_call *call);
+
+#define PL_IMMEDIATE(symbol, what)                                                                 \
+    const struct pl_variant pl_##symbol##_as_i##symbol##_plus_wait = {                             \
+        .name = #symbol "_as_i" #symbol "_plus_wait",                                              \
+        .function = PL_FN_##symbol,                                                                \
+        .kind = PL_MOCKUP,                                                                         \
+        .restrictions = PL_ANY,                                                                    \
+        .summary = what ", then Wait: blocking against non-blocking",                              \
+        .run = pl_immediate,                                                                       \
+    }
+
+#endif

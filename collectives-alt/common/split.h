@@ -1,0 +1,38 @@
+/* Split-robustness as a variant: `pieces` calls of n / pieces bytes of the library's own function.
+ *
+ * Source: guideline GL2 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, which
+ * computes k T(n / k); here it is measured, with the copies that put every piece in its place.
+ * Pieces differ by at most one element (data movers: one byte); empty ones are not called, but
+ * for a call without data, which stays one call. All of it follows from values that are equal on
+ * all ranks. */
+#ifndef PL_SPLIT_H
+#define PL_SPLIT_H
+
+#include "tools.h"
+
+#include <limits.h>
+
+/* The table of parameters of every <function>_as_split. */
+#define PL_SPLIT_PARAMETERS                                                                        \
+    {                                                                                              \
+        {                                                                                          \
+            .name = "pieces", .least = 1, .most = INT_MAX, .standard = 2, .tries = {2, 4, 8, 16},  \
+            .summary = "calls that the data is spread over"                                        \
+        }                                                                                          \
+    }
+
+struct pl_piece {
+    int first, count;
+};
+
+/* Calls to make: as the parameter says, but none for less than one of `count` things; one for
+ * nothing at all. */
+int pl_pieces(const struct pl_call *call, int count);
+/* Piece j of `count` things in `pieces` pieces. */
+struct pl_piece pl_piece(int count, int pieces, int j);
+
+/* The whole body for Reduce, Allreduce, Scan and Exscan, element by element; MPI_IN_PLACE and any
+ * layout pass through. No scratch. */
+int pl_split_elements(const struct pl_call *call);
+
+#endif

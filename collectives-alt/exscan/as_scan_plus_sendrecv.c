@@ -1,0 +1,44 @@
+/* Exscan as Scan, then every rank passes its prefix on to the next.
+ *
+ * Source: as guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, the
+ * other way round: an operation has no inverse, so the prefix must come from the rank before.
+ * Cost: Scan(n) + a + n b.
+ * Restrictions: none; MPI_Scan keeps the order of operands. The receive buffer of rank 0 is not
+ * touched.
+ * Messages: one to the next rank, on the private communicator.
+ * Scratch: n bytes. */
+#include "tools.h"
+
+enum { TAG = 1 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+
+    const int n = call->recvcount;
+    const MPI_Datatype type = call->recvtype;
+    const int next = rank + 1 < p ? rank + 1 : MPI_PROC_NULL;
+    const int previous = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    void *prefix = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
+    if (!prefix)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(PL_MPI(Scan)(pl_operand(call), prefix, n, type, call->op, call->comm));
+    PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(prefix, n, type, next, TAG, call->recvbuf, n, type,
+                                                 previous, TAG, peers, MPI_STATUS_IGNORE)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_exscan_as_scan_plus_sendrecv = {
+    .name = "exscan_as_scan_plus_sendrecv",
+    .function = PL_FN_exscan,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Scan, then each prefix goes to the next rank",
+    .scratch_volumes = 1,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* Gather as Gatherv with p equal counts.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Gatherv(n); linear (p-1) a + (p-1)/p n b.
+ * Restrictions: none. Receive arguments of the other ranks are not looked at.
+ * Scratch: 2 p integers at the root, with a derived type n bytes more; with a derived send type one
+ * block. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank, *counts = NULL, *first = NULL;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const struct pl_block block = pl_own_block(call, rank);
+    const bool root = rank == call->root;
+    const void *own;
+    void *all = NULL;
+    PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
+    if (root) {
+        PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
+        counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+        if (!counts)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        first = counts + p;
+        for (int i = 0; i < p; i++) {
+            counts[i] = block.bytes;
+            first[i] = i * block.bytes;
+        }
+        if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
+            own = MPI_IN_PLACE;
+    }
+    PL_TRY(PL_MPI(Gatherv)(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->root,
+                           call->comm));
+    if (root)
+        PL_TRY(pl_deliver(call, all, p * block.bytes, p));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_gather_as_gatherv = {
+    .name = "gather_as_gatherv",
+    .function = PL_FN_gather,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Gatherv with equal counts",
+    .scratch_volumes = 2,
+    .run = run,
+};

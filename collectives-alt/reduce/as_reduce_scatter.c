@@ -1,0 +1,48 @@
+/* Reduce as Reduce_scatter in which only the root has a result.
+ *
+ * Source: PGMPITuneLib 2022; the rule that a specialised function is not slower than a more general
+ * one.
+ * Cost: Reduce_scatter(n) with one block of n bytes.
+ * Restrictions: none; MPI_Reduce_scatter keeps the order of operands.
+ * Scratch: p integers; at a root that reduces in place the copy of its operands, since
+ * MPI_Reduce_scatter takes MPI_IN_PLACE from all ranks or none. */
+#include "tools.h"
+
+#include <string.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = call->recvcount;
+    const void *operands = call->sendbuf;
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    memset(counts, 0, (size_t)p * sizeof *counts);
+    counts[call->root] = n;
+    if (operands == MPI_IN_PLACE) {
+        void *copy = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, call->recvtype);
+        if (!copy)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_TRY(pl_copy(call->recvbuf, copy, n, call->recvtype, call->comm));
+        operands = copy;
+    }
+    /* No result elsewhere: any address will do. */
+    PL_TRY(PL_MPI(Reduce_scatter)(operands, rank == call->root ? call->recvbuf : counts, counts,
+                                  call->recvtype, call->op, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_as_reduce_scatter = {
+    .name = "reduce_as_reduce_scatter",
+    .function = PL_FN_reduce,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Reduce_scatter in which only the root has a result",
+    .scratch_volumes = 2,
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/* Reduce as Reduce_scatter of p blocks that differ by at most one element, then Gatherv to the
+ * root: as reduce_as_reduce_scatter_block_plus_gather without padding.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Reduce_scatter(n) + Gatherv(n); with the best algorithms 2 ceil(log2 p) a + 2 (p-1)/p n b +
+ * (p-1)/p n g.
+ * Restrictions: none; each block is reduced in the order of ranks.
+ * Scratch: 2 p integers; one block, but at a root that is not in place. */
+#include "split.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const bool root = rank == call->root, in_place = root && call->sendbuf == MPI_IN_PLACE;
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    int *first = counts + p;
+    for (int i = 0; i < p; i++) {
+        const struct pl_piece block = pl_piece(call->recvcount, p, i);
+        counts[i] = block.count;
+        first[i] = block.first;
+    }
+    void *mine;
+    if (root && !in_place) {
+        mine = pl_at(call->recvbuf, first[rank], type);
+    } else {
+        mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
+        if (!mine)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
+    PL_TRY(PL_MPI(Gatherv)(root && !in_place ? MPI_IN_PLACE : mine, counts[rank], type,
+                           call->recvbuf, counts, first, type, call->root, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_as_reduce_scatter_plus_gatherv = {
+    .name = "reduce_as_reduce_scatter_plus_gatherv",
+    .function = PL_FN_reduce,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Reduce_scatter, then Gatherv",
+    .scratch_volumes = 1,
+    .run = run,
+};

@@ -1,0 +1,36 @@
+/* Reduce_scatter_block as Allreduce: everybody computes everything and keeps one block.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018; as guideline GL9.
+ * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: none; MPI_Allreduce keeps the order of operands.
+ * Scratch: n bytes. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const MPI_Datatype type = call->recvtype;
+    const int block = call->recvcount;
+    void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
+    if (!all)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, p * block, type, call->op, call->comm));
+    PL_TRY(
+        pl_copy(pl_at(all, (long long)rank * block, type), call->recvbuf, block, type, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_block_as_allreduce = {
+    .name = "reduce_scatter_block_as_allreduce",
+    .function = PL_FN_reduce_scatter_block,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Allreduce; each rank keeps its own block",
+    .scratch_volumes = 2,
+    .run = run,
+};

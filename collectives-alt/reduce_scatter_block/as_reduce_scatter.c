@@ -1,0 +1,32 @@
+/* Reduce_scatter_block as Reduce_scatter with p equal counts.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Reduce_scatter(n).
+ * Restrictions: none; all arguments, MPI_IN_PLACE too, pass through.
+ * Scratch: p integers. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
+    if (!counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    for (int i = 0; i < p; i++)
+        counts[i] = call->recvcount;
+    PL_TRY(PL_MPI(Reduce_scatter)(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,
+                                  call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_block_as_reduce_scatter = {
+    .name = "reduce_scatter_block_as_reduce_scatter",
+    .function = PL_FN_reduce_scatter_block,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Reduce_scatter with equal counts",
+    .run = run,
+};

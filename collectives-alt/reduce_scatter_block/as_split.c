@@ -1,0 +1,45 @@
+/* Reduce_scatter_block as `pieces` calls of Reduce_scatter_block, each with a part of every block;
+ * see split.h.
+ *
+ * Cost: pieces Reduce_scatter_block(n / pieces), and n bytes copied, which puts the parts of one
+ * call side by side.
+ * Restrictions: none; the library's own function keeps the order of operands. In place, the
+ * operands of a call are copied before its result overwrites part of the first block.
+ * Scratch: n / pieces bytes. */
+#include "split.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+
+    const MPI_Datatype type = call->recvtype;
+    const int block = call->recvcount, pieces = pl_pieces(call, block);
+    const int most = pl_piece(block, pieces, 0).count;
+    const void *operands = pl_operand(call);
+    void *rows = pl_scratch_elements(call->comm, PL_SLOT_SEND, p * most, type);
+    if (!rows)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    for (int j = 0; j < pieces; j++) {
+        const struct pl_piece piece = pl_piece(block, pieces, j);
+        for (int i = 0; i < p; i++)
+            PL_TRY(pl_copy(pl_at(operands, (long long)i * block + piece.first, type),
+                           pl_at(rows, (long long)i * piece.count, type), piece.count, type,
+                           call->comm));
+        PL_TRY(PL_MPI(Reduce_scatter_block)(rows, pl_at(call->recvbuf, piece.first, type),
+                                            piece.count, type, call->op, call->comm));
+    }
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_scatter_block_as_split = {
+    .name = "reduce_scatter_block_as_split",
+    .function = PL_FN_reduce_scatter_block,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "several calls on parts of every block (GL2)",
+    .scratch_volumes = 2,
+    .parameters = PL_SPLIT_PARAMETERS,
+    .run = run,
+};

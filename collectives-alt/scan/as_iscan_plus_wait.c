@@ -1,0 +1,4 @@
+/* Scan as Iscan, then Wait; see immediate.h. */
+#include "immediate.h"
+
+PL_IMMEDIATE(scan, "Iscan");

@@ -1,0 +1,52 @@
+/* Scatter as Scatterv with p equal counts.
+ *
+ * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
+ * Asia 2018.
+ * Cost: Scatterv(n); linear (p-1) a + (p-1)/p n b.
+ * Restrictions: none. Send arguments of the other ranks are not looked at.
+ * Scratch: 2 p integers at the root, with a derived type n bytes more; with a derived receive type
+ * one block. */
+#include "tools.h"
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank, *counts = NULL, *first = NULL;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+
+    const int n = (int)pl_volume(call), block = n / p;
+    const bool packed = call->recvbuf != MPI_IN_PLACE && !pl_dense(call->recvtype);
+    void *mine = packed ? pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block) : call->recvbuf;
+    const void *all = NULL;
+    if (packed && !mine)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    if (rank == call->root) {
+        const struct pl_block whole = {call->sendbuf, p * call->sendcount, call->sendtype, n};
+        if (n > 0)
+            PL_TRY(pl_block_bytes(&whole, PL_SLOT_SEND, call->comm, &all));
+        counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+        if (!counts)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        first = counts + p;
+        for (int i = 0; i < p; i++) {
+            counts[i] = block;
+            first[i] = i * block;
+        }
+    }
+    PL_TRY(PL_MPI(Scatterv)(all, counts, first, MPI_BYTE, mine, block, MPI_BYTE, call->root,
+                            call->comm));
+    if (packed)
+        PL_TRY(pl_unpack(mine, block, call->recvbuf, call->recvcount, call->recvtype, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_scatter_as_scatterv = {
+    .name = "scatter_as_scatterv",
+    .function = PL_FN_scatter,
+    .kind = PL_MOCKUP,
+    .restrictions = PL_ANY,
+    .summary = "Scatterv with equal counts",
+    .scratch_volumes = 2,
+    .run = run,
+};
