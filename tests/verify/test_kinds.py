@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plumbline.guidelines import Guidelines, load
 from plumbline.verify import kinds, monotony, pattern, split
-from plumbline.verify.index import Index, Obstacle
+from plumbline.verify.index import Index, Obstacle, Side
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
 
@@ -95,7 +95,7 @@ def test_candidates_of_a_search_are_no_subject_of_guidelines() -> None:
 
 def test_an_obstacle_plans_a_size() -> None:
     index = Index(
-        measured("MPI_Bcast", [1]), [Obstacle("MPI_Bcast", "default", 2, "error: no memory")]
+        measured("MPI_Bcast", [1]), [Obstacle(Side("MPI_Bcast", "default", 2), "error: no memory")]
     )
     assert index.sizes("MPI_Bcast") == [1, 2]
 
@@ -125,6 +125,7 @@ def test_a_kind_registers_once() -> None:
         ("monotony", "m"),
         ("split", "s"),
         ("pattern", "p"),
+        ("rank", "r"),
     ]
     with pytest.raises(ValueError, match=r"'monotony' .* is registered twice"):
         kinds.kind("monotony", letter="x", row="function")(monotony.cells)

@@ -148,7 +148,7 @@ class Loop:
             bench.space,
             bench.installation.library,
             bench.knobs,
-            bench.catalogue.variants_of(),
+            bench.catalogue.variants,
             settings.nprocs,
             unsafe=settings.unsafe,
         )

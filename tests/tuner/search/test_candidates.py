@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.workbench import Variant
 from plumbline_db.records import Winner
 from plumbline_exporters import ompi_rules
 from tests.db import build
-from tests.tuner.simulated import SPACE, installed_knobs, variants_of
+from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 
 FUNCTIONS = [entry.name for entry in SPACE.function]
 
 
 def menu(nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False) -> Menu:
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    return Menu(SPACE, library, installed_knobs(), variants_of(), nprocs, unsafe=unsafe)
+    return Menu(SPACE, library, installed_knobs(), variants(), nprocs, unsafe=unsafe)
 
 
 def algorithms(found: list[Candidate], function: str) -> set[str]:
@@ -30,7 +31,7 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
     installed = installed_knobs()
     name = "coll_tuned_bcast_algorithm_segmentsize"
     installed[name] = msgspec.structs.replace(installed[name], value="777")
-    found = Menu(SPACE, build.LIBRARY, installed, variants_of(), 4).first("MPI_Bcast")
+    found = Menu(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
     assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
     by_name = {dict(one.knobs)["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
     assert len(by_name) == len(found) - 1 == 9
@@ -44,7 +45,9 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
 
 def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
     bare = msgspec.structs.replace(SPACE, function=[])
-    found = Menu(bare, build.LIBRARY, {}, {"MPI_Gather": ["gather_binomial"]}, 4)
+    found = Menu(
+        bare, build.LIBRARY, {}, [Variant("gather_binomial", "MPI_Gather", "algorithm", [], "")], 4
+    )
     assert found.first("MPI_Gather") == [Candidate(variant="gather_binomial")]
     assert found.first("MPI_Bcast") == []
     assert found.choices("MPI_Gather", Candidate(variant="gather_binomial"), 64) == {}

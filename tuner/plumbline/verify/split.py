@@ -2,8 +2,8 @@
 000, 4.3, names the measurement of the right side as future work).
 
 The right side is the variant that sends the k pieces, measured in the same launches. A function
-without such a variant has k times a measurement in its place: every smaller measured size m is a
-candidate, k the smallest multiple with k m ≥ n.
+of which no pieces were measured has k times a measurement in its place: every smaller measured size
+m is a candidate, k the smallest multiple with k m ≥ n.
 
 A cell is violated if one candidate is. The candidates of a cell are one member of the family: their
 p-values are multiplied by k Σ 1/k (Bonferroni with weights 1/k, fixed before any time is seen),
@@ -24,7 +24,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     split = guidelines.split
     result = []
     for function in index.functions():
-        measured = function in split.functions
+        measured = any(index.sizes(function, split.variant(function, k)) for k in split.pieces)
         for size in index.sizes(function):
             find = _in_pieces if measured else _products
             candidates = find(index, guidelines, function, size)
