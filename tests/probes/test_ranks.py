@@ -1,5 +1,5 @@
-"""`ranks=K`: a case runs on the first K ranks, with what follows from that; the others keep out of its
-way."""
+"""`ranks=K`: a case runs on the first K ranks, with what follows from that; the others keep out of
+its way."""
 
 from __future__ import annotations
 
