@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,7 +84,9 @@ def test_pattern_compares_with_the_mockup_at_the_same_size(guidelines: Guideline
 def test_pieces_that_were_sent_are_the_right_side(guidelines: Guidelines) -> None:
     """The family spends its error once: 1/w of both candidates add up to one, most for two pieces.
     Sizes without pieces have no test; a product does not stand in for a measurement."""
-    two, four = (guidelines.split.variant("MPI_Scan", k) for k in (2, 4))
+    cut = msgspec.structs.replace(guidelines.split, pieces=[2, 4])
+    guidelines = msgspec.structs.replace(guidelines, split=cut)
+    two, four = (cut.variant("MPI_Scan", k) for k in (2, 4))
     data = measured("MPI_Scan", [1, 1024, 4096])
     data += measured("MPI_Scan", [1024, 4096], two) + measured("MPI_Scan", [4096], four)
     found = {cell.bytes: cell for cell in split.cells(Index(data), guidelines)}
