@@ -13,11 +13,12 @@ export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck prometheus valgrind
+TEST_PACKAGES = clang-format cppcheck libsimgrid-dev prometheus valgrind
 
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
+PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
@@ -40,6 +41,7 @@ campaign: setup build  ## the main job on this machine: measure, verify, search,
 	@$(BIN)/plumbline campaign $(ARGS)
 
 test: setup $(STAMPS)/test-packages build  ## all tests (ARGS for pytest)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
 
@@ -47,6 +49,10 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
+	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check-simulated \
+	    EXTRA_CFLAGS=-Werror MPICC=smpicc
+	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check-simulated \
+	    EXTRA_CFLAGS=-Werror MPICC=smpicc
 	cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
 	    --std=c11 -I collectives-alt -I collectives-alt/common -I probes \
 	    --suppress=missingInclude --suppress=unknownMacro $(filter %.c,$(C_FILES))
@@ -60,7 +66,7 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 install: setup build  ## into DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
-	install build/$(MPI_ID)/probe build/$(MPI_ID)/libplumbline.so \
+	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints the id of the MPI library that a compiler wrapper builds for: openmpi-4.1.4, mpich-5.0.2 …
+# Prints the id of the MPI library that a compiler wrapper builds for: openmpi-4.1.4, mpich-5.0.2,
+# simgrid-3.32 …
 # usage: mpi-id.sh MPICC
 set -eu
 version=$(printf '%s\n' '#include <mpi.h>' \
@@ -7,9 +8,13 @@ version=$(printf '%s\n' '#include <mpi.h>' \
     'PL_ID openmpi OMPI_MAJOR_VERSION . OMPI_MINOR_VERSION . OMPI_RELEASE_VERSION' \
     '#elif defined(MPICH_VERSION)' \
     'PL_ID mpich MPICH_VERSION' \
+    '#elif defined(SMPI_H)' \
+    '#include <simgrid/version.h>' \
+    'PL_ID simgrid SIMGRID_VERSION_MAJOR . SIMGRID_VERSION_MINOR' \
     '#endif' | "$1" -E -P -x c - | sed -n 's/^PL_ID //p' | tr -d ' "')
 case $version in
 openmpi*) echo "openmpi-${version#openmpi}" ;;
 mpich*) echo "mpich-${version#mpich}" ;;
+simgrid*) echo "simgrid-${version#simgrid}" ;;
 *) echo "unknown MPI library behind $1" >&2; exit 1 ;;
 esac

@@ -108,7 +108,8 @@ static int read_options(int argc, char **argv, const char *values[OPTION_COUNT])
     return PL_EXIT_FINE;
 }
 
-int main(int argc, char **argv)
+/* SimGrid looks it up by name. */
+__attribute__((visibility("default"))) int main(int argc, char **argv)
 {
     const char *values[OPTION_COUNT] = {0};
     const char *const *given = values;

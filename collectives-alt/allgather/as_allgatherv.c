@@ -23,12 +23,14 @@ static int run(const struct pl_call *call)
         counts[i] = block.bytes;
         first[i] = i * block.bytes;
     }
-    const void *own;
+    const void *own = MPI_IN_PLACE; /* for all ranks or none */
     void *all;
-    PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
-    if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
-        own = MPI_IN_PLACE;
+    if (call->sendbuf != MPI_IN_PLACE)
+        PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
+    else if (all != call->recvbuf)
+        PL_TRY(pl_pack(block.buf, block.count, block.type, (char *)all + first[rank], block.bytes,
+                       call->comm));
     PL_TRY(
         PL_MPI(Allgatherv)(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->comm));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));

@@ -1,4 +1,4 @@
 /* Allgather as Iallgather, then Wait; see immediate.h. */
 #include "immediate.h"
 
-PL_IMMEDIATE(allgather, "Iallgather");
+PL_IMMEDIATE(allgather, "Iallgather", PL_ANY);

@@ -23,10 +23,17 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
     const struct pl_rounds rounds = pl_rounds_of(&side, p);
 
-    struct pl_part own = parts[rank];
+    const bool in_place = call->sendbuf == MPI_IN_PLACE;
     const bool even = p * rounds.width == pl_side_bytes(&side, p) && rounds.count == 1;
     const bool in_places = even && pl_parts_together(parts, p);
-    if (call->sendbuf == MPI_IN_PLACE) {
+    char *rows = parts[0].at;
+    if (!in_places) {
+        rows = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p * (size_t)rounds.width);
+        if (!rows)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    }
+    struct pl_part own = parts[rank];
+    if (in_place) {
         PL_TRY(pl_parts_pack(call->comm, &side, rank, 1, parts));
     } else {
         const struct pl_block block = pl_own_block(call, rank);
@@ -34,19 +41,13 @@ static int run(const struct pl_call *call)
         PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &bytes));
         own.at = (char *)bytes;
     }
-    char *rows = parts[0].at, *pad = NULL;
-    if (!in_places) {
-        rows = pl_scratch(call->comm, PL_SLOT_RECV, ((size_t)p + 1) * (size_t)rounds.width);
-        if (!rows)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
-        pad = rows + (size_t)p * (size_t)rounds.width;
-    }
+    /* MPI_IN_PLACE is for all ranks or none, so the own slice is where it will be received. */
+    char *mine = rows + (size_t)rank * (size_t)rounds.width;
     for (int j = 0; j < rounds.count; j++) {
         const int first = j * rounds.width;
-        const void *slice = in_places && call->sendbuf == MPI_IN_PLACE
-                                ? MPI_IN_PLACE
-                                : pl_slice(&own, first, rounds.width, pad);
-        PL_TRY(PL_MPI(Allgather)(slice, rounds.width, MPI_BYTE, rows, rounds.width, MPI_BYTE,
+        if (!in_places || !in_place)
+            pl_slice_to(&own, first, rounds.width, mine);
+        PL_TRY(PL_MPI(Allgather)(MPI_IN_PLACE, rounds.width, MPI_BYTE, rows, rounds.width, MPI_BYTE,
                                  call->comm));
         if (!in_places)
             pl_rows_empty(rows, parts, p, first, rounds.width);

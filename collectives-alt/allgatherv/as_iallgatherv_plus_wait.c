@@ -1,4 +1,4 @@
 /* Allgatherv as Iallgatherv, then Wait; see immediate.h. */
 #include "immediate.h"
 
-PL_IMMEDIATE(allgatherv, "Iallgatherv");
+PL_IMMEDIATE(allgatherv, "Iallgatherv", PL_ANY);

@@ -2,8 +2,9 @@
  *
  * Source: MPI 3.1, section 5.12: a non-blocking collective has the semantics of its blocking sister
  * once it is completed, so the blocking one should not be slower than both calls together.
- * Cost: that of the library's non-blocking algorithm. Restrictions, messages, scratch: none of
- * ours; all arguments pass through. */
+ * Cost: that of the library's non-blocking algorithm. Restrictions: none of ours, all arguments
+ * pass through; what a library gets wrong is refused, and the variant's file says so. Messages,
+ * scratch: none of ours. */
 #ifndef PL_IMMEDIATE_H
 #define PL_IMMEDIATE_H
 
@@ -12,12 +13,13 @@
 /* The non-blocking sister with the arguments of the call, then MPI_Wait. */
 int pl_immediate(const struct pl_call *call);
 
-#define PL_IMMEDIATE(symbol, what)                                                                 \
+/* One variant: the non-blocking sister `what`, and what is refused (of enum pl_restriction). */
+#define PL_IMMEDIATE(symbol, what, what_not)                                                       \
     const struct pl_variant pl_##symbol##_as_i##symbol##_plus_wait = {                             \
         .name = #symbol "_as_i" #symbol "_plus_wait",                                              \
         .function = PL_FN_##symbol,                                                                \
         .kind = PL_MOCKUP,                                                                         \
-        .restrictions = PL_ANY,                                                                    \
+        .restrictions = what_not,                                                                  \
         .summary = what ", then Wait: blocking against non-blocking",                              \
         .run = pl_immediate,                                                                       \
     }

@@ -8,8 +8,8 @@ struct pl_kept {
     void *block[PL_SCRATCH_SLOTS];
     size_t size[PL_SCRATCH_SLOTS];
     MPI_Comm private_comm;
-    struct pl_nodes nodes; /* without a node communicator: not looked at yet */
-    int *node_of;
+    struct pl_nodes nodes; /* without node_of: not looked at yet */
+    int *node_tables;      /* that nodes points into */
 };
 
 /* NULL when memory is short. */

@@ -134,13 +134,17 @@ const void *pl_slice(const struct pl_part *part, int first, int width, char *pad
     return pad;
 }
 
+void pl_slice_to(const struct pl_part *part, int first, int width, char *to)
+{
+    const void *slice = pl_slice(part, first, width, to);
+    if (slice != to && width > 0)
+        memcpy(to, slice, (size_t)width);
+}
+
 void pl_rows_fill(char *rows, const struct pl_part *parts, int p, int first, int width)
 {
-    for (int i = 0; i < p; i++, rows += width) {
-        const void *slice = pl_slice(&parts[i], first, width, rows);
-        if (slice != rows)
-            memcpy(rows, slice, (size_t)width);
-    }
+    for (int i = 0; i < p; i++, rows += width)
+        pl_slice_to(&parts[i], first, width, rows);
 }
 
 void pl_rows_empty(const char *rows, const struct pl_part *parts, int p, int first, int width)

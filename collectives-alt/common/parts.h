@@ -62,6 +62,8 @@ int pl_overlap(int bytes, int first, int width);
 /* `width` bytes of a block from `first` on: in its own memory if it has them all, else a copy in
  * `pad`, filled up with zeros. */
 const void *pl_slice(const struct pl_part *part, int first, int width, char *pad);
+/* The same, always a copy. */
+void pl_slice_to(const struct pl_part *part, int first, int width, char *to);
 
 /* Bytes first .. first + width - 1 of every block, as far as it has them, into p rows of `width`
  * bytes (the rest is zero), and back. */

@@ -23,15 +23,9 @@ static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
     struct pl_kept *kept = value;
     int rc = MPI_SUCCESS, finalized = 0;
     PMPI_Finalized(&finalized);
-    if (comm != MPI_COMM_WORLD && !finalized) {
-        if (kept->private_comm != MPI_COMM_NULL)
-            rc = PMPI_Comm_free(&kept->private_comm);
-        if (kept->nodes.leaders != MPI_COMM_NULL && rc == MPI_SUCCESS)
-            rc = PMPI_Comm_free(&kept->nodes.leaders);
-        if (kept->nodes.node != MPI_COMM_NULL && rc == MPI_SUCCESS)
-            rc = PMPI_Comm_free(&kept->nodes.node);
-    }
-    free(kept->node_of);
+    if (comm != MPI_COMM_WORLD && !finalized && kept->private_comm != MPI_COMM_NULL)
+        rc = PMPI_Comm_free(&kept->private_comm);
+    free(kept->node_tables);
     for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
         free(kept->block[slot]);
     free(kept);
@@ -55,7 +49,7 @@ struct pl_kept *pl_kept_on(MPI_Comm comm)
     kept = calloc(1, sizeof *kept);
     if (!kept)
         return NULL;
-    kept->private_comm = kept->nodes.node = kept->nodes.leaders = MPI_COMM_NULL;
+    kept->private_comm = MPI_COMM_NULL;
     if (PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
         free(kept);
         return NULL;

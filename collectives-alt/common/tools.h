@@ -26,15 +26,16 @@ MPI_Request *pl_requests(MPI_Comm comm, int count);
 
 /* --- nodes (nodes.c) --- */
 
-/* Which ranks of a communicator share a node (MPI_COMM_TYPE_SHARED). Both communicators return
- * their errors. */
+/* Which ranks of a communicator share a node (MPI_COMM_TYPE_SHARED). Nodes are numbered in the order
+ * of their first ranks. The same on all ranks. */
 struct pl_nodes {
-    MPI_Comm node;    /* the ranks of this node, in order of rank */
-    MPI_Comm leaders; /* the first rank of each node, in order of rank; MPI_COMM_NULL on others */
-    int count;        /* nodes */
+    int count;
     int least_ppn, most_ppn;
-    bool in_order;      /* node i has ranks i * ppn .. i * ppn + ppn - 1, all nodes equally many */
-    const int *node_of; /* by rank: the number of its node, in the order of the leaders */
+    bool consecutive;   /* members[i] is i: each node has consecutive ranks */
+    bool in_order;      /* consecutive, and all nodes have equally many ranks */
+    const int *node_of; /* by rank */
+    const int *members; /* ranks, node after node, ascending in a node */
+    const int *first;   /* by node: where it begins in members; first[count] is p */
 };
 
 /* Made by the first call, which is collective; kept on comm and freed with it. */

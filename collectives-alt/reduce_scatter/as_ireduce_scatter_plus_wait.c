@@ -1,4 +1,4 @@
 /* Reduce_scatter as Ireduce_scatter, then Wait; see immediate.h. */
 #include "immediate.h"
 
-PL_IMMEDIATE(reduce_scatter, "Ireduce_scatter");
+PL_IMMEDIATE(reduce_scatter, "Ireduce_scatter", PL_ANY);

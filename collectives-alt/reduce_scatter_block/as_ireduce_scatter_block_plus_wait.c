@@ -1,4 +1,4 @@
 /* Reduce_scatter_block as Ireduce_scatter_block, then Wait; see immediate.h. */
 #include "immediate.h"
 
-PL_IMMEDIATE(reduce_scatter_block, "Ireduce_scatter_block");
+PL_IMMEDIATE(reduce_scatter_block, "Ireduce_scatter_block", PL_ANY);

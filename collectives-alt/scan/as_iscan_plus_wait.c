@@ -1,4 +1,4 @@
 /* Scan as Iscan, then Wait; see immediate.h. */
 #include "immediate.h"
 
-PL_IMMEDIATE(scan, "Iscan");
+PL_IMMEDIATE(scan, "Iscan", PL_ANY);

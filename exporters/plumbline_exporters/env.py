@@ -52,7 +52,12 @@ _EXPORT_5 = """\
     export OMPI_MCA_mca_base_env_list="${plumbline_theirs:+$plumbline_theirs;}$plumbline_list\""""
 
 
-@exporter("env", "shell file to source before mpirun", needs=("ompi-rules", "profile"))
+@exporter(
+    "env",
+    "shell file to source before mpirun",
+    needs=("ompi-rules", "profile"),
+    family="openmpi",
+)
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for Open MPI, written by Plumbline.")
     lines.append(f"# Use: . {shlex.quote(str(bundle.directory / FILE_NAME))}")

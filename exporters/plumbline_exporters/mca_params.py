@@ -21,7 +21,12 @@ def parameters(bundle: Bundle) -> dict[str, str]:
     return values | global_knobs(bundle)
 
 
-@exporter("mca-params", "parameter file for Open MPI (name = value)", needs=("ompi-rules",))
+@exporter(
+    "mca-params",
+    "parameter file for Open MPI (name = value)",
+    needs=("ompi-rules",),
+    family="openmpi",
+)
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "MCA parameters for Open MPI, written by Plumbline.")
     lines.append("# In force in a file that OMPI_MCA_mca_base_param_files names, or in one of")

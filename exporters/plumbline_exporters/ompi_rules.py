@@ -144,7 +144,11 @@ def _last(size: str, bytes_to: int, nprocs: int) -> int:
     return bytes_to // nprocs if size == "average" else -(-bytes_to // nprocs) * nprocs
 
 
-@exporter("ompi-rules", "Open MPI dynamic rules file, by communicator and message size")
+@exporter(
+    "ompi-rules",
+    "Open MPI dynamic rules file, by communicator and message size",
+    family="openmpi",
+)
 def files(bundle: Bundle) -> dict[str, str]:
     table = rules(bundle)
     if not table:

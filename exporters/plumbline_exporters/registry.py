@@ -18,14 +18,14 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import Bundle
 
-MODULES = ("ompi_rules", "profile", "mca_params", "env", "winners_json")
+MODULES = ("ompi_rules", "profile", "mca_params", "env", "simgrid_env", "winners_json")
 
 Files = Callable[[Bundle], dict[str, str]]
 
 
 class Exporter(Protocol):
     """`files` is pure: file name -> text, empty when the winners give this format nothing to say.
-    `needs` are formats whose files this one refers to."""
+    `needs` are formats whose files this one refers to. `family` is the one it is for, or empty."""
 
     @property
     def name(self) -> str: ...
@@ -35,6 +35,8 @@ class Exporter(Protocol):
     def needs(self) -> tuple[str, ...]: ...
     @property
     def files(self) -> Files: ...
+    @property
+    def family(self) -> str: ...
 
 
 class _Registered(msgspec.Struct, frozen=True):
@@ -42,28 +44,35 @@ class _Registered(msgspec.Struct, frozen=True):
     summary: str
     needs: tuple[str, ...]
     files: Files
+    family: str
 
 
 _registered: dict[str, Exporter] = {}
 
 
-def exporter(name: str, summary: str, *, needs: tuple[str, ...] = ()) -> Callable[[Files], Files]:
+def exporter(
+    name: str, summary: str, *, needs: tuple[str, ...] = (), family: str = ""
+) -> Callable[[Files], Files]:
     """Register a format under a name of its own."""
 
     def register(files: Files) -> Files:
         if name in _registered:
             raise ValueError(f"two exporters are called {name}")
-        _registered[name] = _Registered(name, summary, needs, files)
+        _registered[name] = _Registered(name, summary, needs, files, family)
         return files
 
     return register
 
 
-def exporters() -> dict[str, Exporter]:
-    """All formats by name."""
+def exporters(family: str = "") -> dict[str, Exporter]:
+    """All formats by name; or those for a family of libraries."""
     for module in MODULES:
         importlib.import_module(f"plumbline_exporters.{module}")
-    return dict(_registered)
+    return {
+        name: one
+        for name, one in _registered.items()
+        if not (family and one.family) or one.family == family
+    }
 
 
 def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:

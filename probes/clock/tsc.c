@@ -9,10 +9,11 @@
  * comparing it with CLOCK_MONOTONIC_RAW over SPAN_NS: at both ends the pair of readings that lie
  * closest together, of many, so that each is off by some nanoseconds. */
 #include "clock/clock.h"
+#include "simulated.h"
 
 #include <stddef.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !PL_SIMULATED
 
 #include <cpuid.h>
 #include <time.h>
@@ -96,7 +97,9 @@ static bool adopt(const struct pl_calibration *calibration)
 
 static const char *missing(void)
 {
-    return "the time-stamp counter is read on x86-64 processors only; use clock=monotonic_raw";
+    return PL_SIMULATED ? PL_SIMULATED_WHY ": its time is no processor's; use clock=monotonic_raw"
+                        : "the time-stamp counter is read on x86-64 processors only; use "
+                          "clock=monotonic_raw";
 }
 
 #endif
@@ -106,7 +109,7 @@ const struct pl_clock pl_clock_tsc = {
     .summary = "RDTSCP of x86-64 with an invariant counter",
     .shared = true,
     .missing = missing,
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !PL_SIMULATED
     .now_ns = now_ns,
     .calibrate = calibrate,
     .adopt = adopt,

@@ -1,6 +1,7 @@
 #include "measure/counters.h"
 
 #include "measure/events.h"
+#include "simulated.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -50,6 +51,9 @@ void pl_counters_open(struct pl_counters *counters, const struct pl_world *world
     int64_t lacking[PL_COUNTERS] = {0};
 
     memset(counters, 0, sizeof *counters);
+    counters->migrations_file = -1;
+    if (PL_SIMULATED)
+        return;
     counters->migrations_file = open_migrations();
     int error = errno;
     if (counters->migrations_file < 0) {

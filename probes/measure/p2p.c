@@ -112,8 +112,9 @@ void pl_p2p_wake(const struct pl_world *world, int rank)
 
 void pl_p2p_sleep(const struct pl_world *world, int until_rank)
 {
+    const struct timespec nap = {.tv_nsec = 200000};
     int here = 0;
     while (PMPI_Iprobe(until_rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
-        nanosleep(&(struct timespec){0, 200000}, NULL);
+        nanosleep(&nap, NULL);
     PMPI_Recv(NULL, 0, MPI_BYTE, until_rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
 }

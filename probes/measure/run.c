@@ -8,7 +8,9 @@
 #include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
+#include "simulated.h"
 #include "system/facts.h"
+#include "system/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +135,7 @@ static int write_header(struct launch *launch)
     struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
     int result = PL_EXIT_FAILED;
 
-    bool loaded = hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0;
+    bool loaded = pl_topology_open(&topology);
     if (pl_p2p_agree(&launch->world, !loaded)) {
         say(launch, "hwloc", "the topology of a host cannot be read");
         return result;
@@ -166,6 +168,15 @@ static int write_header(struct launch *launch)
     return result;
 }
 
+/* SimGrid's MVAPICH2 gathers along a tree until another collective has looked for nodes and leaders
+ * on the communicator, and without one from then on. Applications are past that. */
+static void settle(MPI_Comm comm)
+{
+    int one = 1, sum;
+    if (PL_SIMULATED && comm != MPI_COMM_NULL)
+        PMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+}
+
 static int open_configs(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
@@ -186,6 +197,9 @@ static int open_configs(struct launch *launch)
         }
         pl_record_config(&launch->record, &plan->configs[i], state);
     }
+    for (int i = 0; i < plan->config_count; i++)
+        for (int group = 0; launch->configs[i].in_force && group < launch->groups.count; group++)
+            settle(launch->configs[i].comms[group]);
     return PL_EXIT_FINE;
 }
 

@@ -2,6 +2,8 @@
  * crashes when it is taken down later. */
 #include "measure/world.h"
 
+#include "system/cvar.h"
+
 #include <time.h>
 
 static int64_t now_ns(void)
@@ -13,8 +15,7 @@ static int64_t now_ns(void)
 
 void pl_world_start(struct pl_world *world)
 {
-    int provided;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    pl_cvar_start();
     MPI_Init(NULL, NULL);
     world->started_ns = now_ns();
     PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
@@ -30,7 +31,7 @@ void pl_world_stop(struct pl_world *world)
 {
     PMPI_Comm_free(&world->sync);
     PMPI_Comm_free(&world->harness);
-    MPI_T_finalize();
+    pl_cvar_stop();
     MPI_Finalize();
 }
 

@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+void pl_cvar_start(void)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+}
+
+void pl_cvar_stop(void)
+{
+    MPI_T_finalize();
+}
+
 int pl_cvar_count(void)
 {
     int count;

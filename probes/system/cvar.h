@@ -2,9 +2,15 @@
 #ifndef PL_CVAR_H
 #define PL_CVAR_H
 
+#include "simulated.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#if PL_SIMULATED /* SimGrid has no MPI_T: cvar_none.c */
+typedef int MPI_T_enum;
+#endif
 
 #define PL_CVAR_NAME 256
 #define PL_CVAR_TEXT 4096
@@ -23,6 +29,10 @@ struct pl_cvar_value {
     int count;
     unsigned char bytes[PL_CVAR_TEXT];
 };
+
+/* MPI_T up and down; before MPI_Init and before MPI_Finalize. */
+void pl_cvar_start(void);
+void pl_cvar_stop(void);
 
 int pl_cvar_count(void);
 /* False: the variable does not exist (components may take theirs away). */

@@ -1,5 +1,6 @@
 #include "system/factors.h"
 
+#include "simulated.h"
 #include "system/sysfile.h"
 
 #include <stdlib.h>
@@ -43,7 +44,10 @@ bool pl_factors_gather(struct pl_factors *factors, const struct pl_world *world,
         return false;
     }
     for (int i = 0; hosts->reads && i < COUNT; i++)
-        table[i].read(context, &readings[i]);
+        if (PL_SIMULATED)
+            snprintf(readings[i].missing, sizeof readings[i].missing, PL_SIMULATED_WHY);
+        else
+            table[i].read(context, &readings[i]);
     for (int host = 1; host < hosts->count; host++) {
         /* Rank 0 receives into the place of the host, the host sends its own. */
         struct pl_reading *place = world->rank == 0 ? readings + (size_t)host * COUNT : readings;

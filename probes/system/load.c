@@ -1,5 +1,7 @@
 #include "system/load.h"
 
+#include "simulated.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -29,8 +31,10 @@ void pl_load_read_files(struct pl_load *load, const char *stat, const char *load
 void pl_load_read(struct pl_load *load)
 {
     struct rusage usage;
+    *load = (struct pl_load){(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    if (PL_SIMULATED)
+        return;
     pl_load_read_files(load, "/proc/stat", "/proc/loadavg");
-    load->own = (double)NAN;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         load->own = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);

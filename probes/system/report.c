@@ -103,7 +103,7 @@ int pl_system(void)
     struct pl_counters counters;
     hwloc_topology_t topology;
     pl_world_start(&world);
-    bool good = hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0;
+    bool good = pl_topology_open(&topology);
     good = !pl_p2p_agree(&world, !good);
     if (good) {
         struct pl_factor_context context = {topology, &counters};

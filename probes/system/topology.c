@@ -1,8 +1,20 @@
 #include "system/topology.h"
 
+#include "simulated.h"
 #include "system/placement.h"
 
 #include <string.h>
+
+bool pl_topology_open(hwloc_topology_t *topology)
+{
+    if (hwloc_topology_init(topology) != 0)
+        return false;
+    if ((!PL_SIMULATED || hwloc_topology_set_synthetic(*topology, "pack:1 core:1 pu:1") == 0) &&
+        hwloc_topology_load(*topology) == 0)
+        return true;
+    hwloc_topology_destroy(*topology);
+    return false;
+}
 
 static const char *cache_kind(hwloc_obj_cache_type_t type)
 {

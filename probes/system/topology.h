@@ -6,6 +6,9 @@
 
 #include <hwloc.h>
 
+/* This host's, or what a simulated host is: one core without caches. False: it cannot be read. */
+bool pl_topology_open(hwloc_topology_t *topology);
+
 /* Members of an object: packages, cores, processing units, NUMA nodes, caches, XML. */
 void pl_topology_json(struct pl_json *json, hwloc_topology_t topology);
 

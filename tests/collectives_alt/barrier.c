@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { LATE_MICROSECONDS = 1500, STEP_MICROSECONDS = 100 };
+enum { LATE_MICROSECONDS = 800, STEP_MICROSECONDS = 100 };
 
 /* Of each rank of MPI_COMM_WORLD: the last round it has entered and left. */
 struct marks {

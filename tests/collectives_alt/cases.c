@@ -22,7 +22,7 @@ static int count_here(const struct setting *s, int layout, int count)
 /* Uneven, some empty. */
 static int count_of(const struct setting *s, int index)
 {
-    return s->count == 0 || index % 3 == 1 ? 0 : s->count + index % 2;
+    return s->count == 0 || index % 3 == 1 ? 0 : s->count + index / 2 % 2;
 }
 
 /* What rank `from` sends to rank `to` in Alltoallv; in place both directions are equal. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.collectives_alt.programs import Build, make
+from tests.hosts import two_hosts  # noqa: F401
 
 
 @pytest.fixture(scope="session")

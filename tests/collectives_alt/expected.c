@@ -1,28 +1,109 @@
 #include "expected.h"
 
-static struct area other[2]; /* sides of another rank, or a copy of the send side */
+static struct area other[2]; /* sides of another rank */
 static struct area sums[2];  /* these take turns: MPI_Reduce_local gives its result in an operand */
 
-static void copy_elements(const void *from, void *to, int count, MPI_Datatype type)
+static struct pl_call call_of_other(enum pl_function function, const struct setting *s, int rank,
+                                    struct tables *tables)
 {
-    PMPI_Sendrecv(from, count, type, 0, 0, to, count, type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    for (int side = 0; side < 2; side++) {
+        area_fit(&other[side], function, s);
+        area_fill(&other[side], s, rank, side);
+    }
+    return call_for(function, s, rank, tables, other);
 }
 
-/* Operands of ranks 0 .. last in this order; they are a function of setting and rank. */
+/* --- blocks that move --- */
+
+struct part {
+    const void *buf;
+    long first;
+    int count;
+    MPI_Datatype type;
+};
+
+static void copy(struct part from, struct part to)
+{
+    MPI_Aint lb, step, stride;
+    MPI_Type_get_extent(from.type, &lb, &step);
+    MPI_Type_get_extent(to.type, &lb, &stride);
+    PMPI_Sendrecv((const char *)from.buf + from.first * step, from.count, from.type, 0, 0,
+                  (char *)to.buf + to.first * stride, to.count, to.type, 0, 0, MPI_COMM_SELF,
+                  MPI_STATUS_IGNORE);
+}
+
+static struct part sent_part(const struct pl_call *c, int i)
+{
+    if (c->sendcounts)
+        return (struct part){c->sendbuf, c->sdispls[i], c->sendcounts[i], c->sendtype};
+    return (struct part){c->sendbuf, (long)i * c->sendcount, c->sendcount, c->sendtype};
+}
+
+static struct part received_part(const struct pl_call *c, int i)
+{
+    if (c->recvcounts)
+        return (struct part){c->recvbuf, c->rdispls[i], c->recvcounts[i], c->recvtype};
+    return (struct part){c->recvbuf, (long)i * c->recvcount, c->recvcount, c->recvtype};
+}
+
+/* What this rank gets from rank `from`, whose call is `theirs`. */
+static void get(const struct pl_call *mine, int rank, const struct pl_call *theirs, int from)
+{
+    const bool in_place = theirs->sendbuf == MPI_IN_PLACE;
+    switch (mine->function) {
+    case PL_FN_bcast:
+        if (rank != from)
+            copy(received_part(theirs, 0), received_part(mine, 0));
+        break;
+    case PL_FN_gather:
+    case PL_FN_gatherv:
+        if (!in_place)
+            copy(sent_part(theirs, 0), received_part(mine, from));
+        break;
+    case PL_FN_scatter:
+    case PL_FN_scatterv:
+        if (mine->recvbuf != MPI_IN_PLACE)
+            copy(sent_part(theirs, rank), received_part(mine, 0));
+        break;
+    case PL_FN_allgather:
+    case PL_FN_allgatherv:
+        copy(in_place ? received_part(theirs, from) : sent_part(theirs, 0),
+             received_part(mine, from));
+        break;
+    default: /* Alltoall, Alltoallv */
+        copy(in_place ? received_part(theirs, rank) : sent_part(theirs, rank),
+             received_part(mine, from));
+    }
+}
+
+static void expect_blocks(enum pl_function function, const struct setting *s,
+                          const struct pl_call *mine, int p, int rank)
+{
+    const bool to_root = function == PL_FN_gather || function == PL_FN_gatherv;
+    const bool from_root = has_root(function) && !to_root;
+    for (int from = 0; from < p; from++) {
+        if ((from_root && from != s->root) || (to_root && rank != s->root))
+            continue;
+        struct tables tables;
+        const struct pl_call theirs = call_of_other(function, s, from, &tables);
+        get(mine, rank, &theirs, from);
+    }
+}
+
+/* --- operands --- */
+
+/* Operands of ranks 0 .. last in this order. */
 static void *fold(enum pl_function function, const struct setting *s, int last, int count)
 {
     struct tables tables;
     void *sum = NULL;
     for (int rank = 0; rank <= last; rank++) {
-        for (int side = 0; side < 2; side++) {
-            area_fit(&other[side], function, s);
-            area_fill(&other[side], s, rank, side);
-        }
-        const struct pl_call call = call_for(function, s, rank, &tables, other);
+        const struct pl_call call = call_of_other(function, s, rank, &tables);
         area_fit(&sums[rank % 2], function, s);
         void *next = sums[rank % 2].memory + GUARD;
-        copy_elements(call.sendbuf == MPI_IN_PLACE ? call.recvbuf : call.sendbuf, next, count,
-                      call.recvtype);
+        const void *operand = call.sendbuf == MPI_IN_PLACE ? call.recvbuf : call.sendbuf;
+        copy((struct part){operand, 0, count, call.recvtype},
+             (struct part){next, 0, count, call.recvtype});
         if (sum)
             PMPI_Reduce_local(sum, next, count, call.recvtype, call.op);
         sum = next;
@@ -31,17 +112,15 @@ static void *fold(enum pl_function function, const struct setting *s, int last, 
 }
 
 static void expect_reduction(enum pl_function function, const struct setting *s,
-                             const struct pl_call *call)
+                             const struct pl_call *call, int p, int rank)
 {
-    int p, rank, first = 0, count = call->recvcount, all = count;
-    MPI_Aint lb, extent;
-    MPI_Comm_size(s->comm, &p);
-    MPI_Comm_rank(s->comm, &rank);
+    int first = 0, count = call->recvcount, all = count, last = p - 1;
     if (function == PL_FN_reduce && rank != s->root)
         return;
-    int last = p - 1;
     if (function == PL_FN_scan || function == PL_FN_exscan)
         last = function == PL_FN_scan ? rank : rank - 1;
+    if (last < 0)
+        return; /* Exscan leaves rank 0 alone */
     if (function == PL_FN_reduce_scatter_block) {
         first = rank * count;
         all = p * count;
@@ -54,32 +133,26 @@ static void expect_reduction(enum pl_function function, const struct setting *s,
             all += call->recvcounts[i];
         }
     }
-    if (last < 0)
-        return; /* Exscan leaves rank 0 alone */
-    MPI_Type_get_extent(call->recvtype, &lb, &extent);
-    const char *sum = fold(function, s, last, all);
-    copy_elements(sum + first * extent, call->recvbuf, count, call->recvtype);
+    copy((struct part){fold(function, s, last, all), first, count, call->recvtype},
+         (struct part){call->recvbuf, 0, count, call->recvtype});
 }
 
-bool expect(enum pl_function function, const struct setting *s, const struct area start[2],
+void expect(enum pl_function function, const struct setting *s, const struct area start[2],
             struct area *expected)
 {
-    int rank;
+    int p, rank;
     struct tables tables;
+    MPI_Comm_size(s->comm, &p);
     MPI_Comm_rank(s->comm, &rank);
     area_fit(expected, function, s);
     area_copy(expected, &start[1]);
-    area_fit(&other[0], function, s);
-    area_copy(&other[0], &start[0]);
-    const struct area sides[2] = {other[0], *expected};
+    const struct area sides[2] = {start[0], *expected};
     const struct pl_call call = call_for(function, s, rank, &tables, sides);
-    bool good = true;
     if (pl_reduces(function))
-        expect_reduction(function, s, &call);
-    else
-        good = pl_call_pmpi(&call) == MPI_SUCCESS;
+        expect_reduction(function, s, &call, p, rank);
+    else if (function != PL_FN_barrier)
+        expect_blocks(function, s, &call, p, rank);
     forget_undefined(&call, expected);
-    return good;
 }
 
 void expected_free(void)

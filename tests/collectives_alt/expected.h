@@ -5,12 +5,11 @@
 #include "cases.h"
 
 /* The receive side of this rank after a correct call, out of the content that start[] holds before
- * it. Data movers: what the library's own function does. Reductions: operands of all ranks, folded
- * in the order of ranks by MPI_Reduce_local; the library's own function is checked against that
- * like any variant. So a defect of a library's algorithm (Open MPI 4.1.4 has one in its ring
- * Allreduce for types with a lower bound) is never what variants are measured by.
- * False: the library's call failed. */
-bool expect(enum pl_function function, const struct setting *setting, const struct area start[2],
+ * it. No collective of the library is asked, for it may be wrong (variants.c has the defects that
+ * were found): what the other ranks have is a function of setting and rank, so every block is
+ * copied from there, and operands are folded in the order of ranks by MPI_Reduce_local. The
+ * library's own function is then checked like any variant. */
+void expect(enum pl_function function, const struct setting *setting, const struct area start[2],
             struct area *expected);
 void expected_free(void);
 

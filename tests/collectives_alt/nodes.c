@@ -47,8 +47,7 @@ int groups_make(struct group groups[GROUPS_MAX])
     int p, rank, count = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &p);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    groups[count++] = (struct group){MPI_COMM_WORLD, "world", p, p};
+    groups[count++] = group_of("whole", 0, rank, p, p);
     if (p > 1)
         groups[count++] = group_of("reversed", 0, -rank, p, p);
     if (p > 2) {
@@ -61,6 +60,6 @@ int groups_make(struct group groups[GROUPS_MAX])
 
 void groups_free(struct group groups[GROUPS_MAX], int count)
 {
-    for (int i = 1; i < count; i++)
+    for (int i = 0; i < count; i++)
         MPI_Comm_free(&groups[i].comm);
 }

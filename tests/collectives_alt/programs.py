@@ -50,7 +50,8 @@ def make(folder: Path) -> Build:
     for target, flags in ((static, f"-Werror {UNDEFINED}"), (shared, "-Werror")):
         subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
     compile_program(build, "variants", SUITE, options=WRAPPED)
-    for name in ("hygiene", "volume", "catalogue"):
+    compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
+    for name in ("hygiene", "volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
     compile_program(build, "profiles", ["profiles.c", *parser])

@@ -11,7 +11,7 @@ static int run_default(const struct pl_call *call)
     return pl_call_pmpi(call);
 }
 
-/* The library's own reductions. */
+/* The library's own functions. */
 static struct pl_variant own[PL_FUNCTION_COUNT];
 
 static void add(struct subjects *s, struct pl_spec spec, bool few_elements)
@@ -66,7 +66,7 @@ struct subjects subjects_make(enum pl_function function, int names, char **name,
         const struct pl_variant *variant = pl_catalogue[i];
         if (variant->function != function || !is_named(variant, names, name))
             continue;
-        if (s.size == 0 && (pl_reduces(function) || function == PL_FN_barrier))
+        if (s.size == 0)
             add(&s, pl_spec_of(&own[function]), false);
         add_variant(&s, variant, standard);
     }

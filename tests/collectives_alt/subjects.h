@@ -17,8 +17,7 @@ struct subjects {
 };
 
 /* Those of the catalogue whose variant or function is named, all without names; first of all the
- * library's own function, where results come from elsewhere (expected.h). With `standard` only
- * standard values. */
+ * library's own function. With `standard` only standard values. */
 struct subjects subjects_make(enum pl_function function, int names, char **name, bool standard);
 void subjects_free(struct subjects *subjects);
 

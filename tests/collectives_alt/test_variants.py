@@ -29,10 +29,14 @@ def summaries(output: str) -> dict[str, tuple[int, int]]:
     return {name: (int(cases), int(refused)) for name, cases, refused in found}
 
 
+# glibc fills fresh memory with garbage: nobody can rely on zeros.
+GARBAGE = {"MALLOC_PERTURB_": "165"}
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 6, 7, 8, 13])
 def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
-    done = mpirun(nprocs, build.program("variants"), timeout=200)
+    done = mpirun(nprocs, build.program("variants"), env=GARBAGE, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     passed = summaries(done.stdout)
     assert list(passed) == NAMES
@@ -40,6 +44,21 @@ def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
     assert all(cases + others >= 40 for cases, others in passed.values())
     assert passed["reduce_ring"][1] > 0
     assert all(passed[name][1] == 0 for name in NAMES if "gather" in name.split("_as_")[0])
+
+
+@pytest.mark.mpi
+def test_every_mistake_is_found(build: Build) -> None:
+    """mutants.c puts wrong variants in the place of the catalogue."""
+    source = (ROOM.parent / "tests" / "collectives_alt" / "mutants.c").read_text()
+    wrong = {f"{text}_{symbol}" for text, symbol in re.findall(r"MUTANT\((\w+), (\w+)", source)}
+    done = mpirun(5, build.program("mutants"), env=GARBAGE, timeout=200)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = set(re.findall(r"^not ok (\w+) \d+ refused", done.stdout, re.MULTILINE))
+    assert "not ok left: 5 blocks of memory on all ranks" in done.stdout
+    assert found == wrong - {"text_symbol", "leaks_once_bcast"}
+    assert len(found) > 30
+    library = re.findall(r"^(ok|not ok) MPI_\w+:default ", done.stdout, re.MULTILINE)
+    assert library == ["ok"] * 16
 
 
 def test_catalogue(build: Build) -> None:

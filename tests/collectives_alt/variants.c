@@ -1,7 +1,7 @@
 /* Every variant of the catalogue against the library's own function, on the same random data.
  *
  * A variant runs with the standard values of its parameters, with each value worth a search, and,
- * on few elements, with the least and the largest. Each of them, and the library's own reductions
+ * on few elements, with the least and the largest. Each of them, and the library's own function
  * ("default"), gets areas of equal content; afterwards the areas must be what expected.h says from
  * the first guard byte to the last: results, gaps of derived types, memory around, and send
  * buffers. Scratch memory must stay below its bound, a call that is repeated must take none, and at
@@ -66,12 +66,17 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
     return found & variant->restrictions;
 }
 
-/* Open MPI 4.1.4's ring Allreduce, which it takes for large vectors, writes below its buffers when
- * the type's lower bound is negative, and destroys the heap. */
+/* What the library itself gets wrong. Open MPI 4.1.4: the ring Allreduce that it takes for large
+ * vectors writes below its buffers when the type's lower bound is negative, and destroys the heap;
+ * Allgatherv chooses by receive counts times the size of the send type, so that ranks with other
+ * types for the same signature choose differently, and hang. */
 static bool breaks_the_library(const struct subject *subject, const struct setting *s)
 {
-    return subject->spec.variant->kind == PL_DEFAULT && s->layout == LAYOUT_SHIFTED &&
-           s->count > MANY;
+    const struct pl_variant *variant = subject->spec.variant;
+    return variant->kind == PL_DEFAULT &&
+           ((variant->function == PL_FN_allreduce && s->layout == LAYOUT_SHIFTED &&
+             s->count > MANY) ||
+            (variant->function == PL_FN_allgatherv && s->layout == MIXED && s->count > 1));
 }
 
 static void check_scratch(struct subject *subject, const struct setting *s,
@@ -149,8 +154,7 @@ static void check_setting(struct subjects *subjects, struct setting *s)
         area_fill(&start[side], s, rank, side);
     }
     watch(&subjects->subject[0], s);
-    if (!expect(function, s, start, &expected))
-        report(&subjects->subject[0], s, "the library's own call failed");
+    expect(function, s, start, &expected);
     const struct pl_call call = call_for(function, s, rank, &tables, work);
     const long long volume = pl_volume(&call);
     if (!same_on_all(volume, s->comm) || volume == PL_NO_VOLUME)
@@ -168,7 +172,7 @@ static void check_function(struct subjects *subjects, const struct group *groups
     if (options->large) {
         int p;
         MPI_Comm_size(MPI_COMM_WORLD, &p);
-        struct setting s = {.comm = MPI_COMM_WORLD,
+        struct setting s = {.comm = groups[0].comm,
                             .comm_name = groups[0].name,
                             .count = has_blocks(function) ? LARGE / p + 1 : LARGE,
                             .layout = LAYOUT_INT,
@@ -241,9 +245,11 @@ int main(int argc, char **argv)
     }
     area_free(&expected);
     expected_free();
+    const long mine = accounts_open();
+    long open = 0;
+    PMPI_Allreduce(&mine, &open, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%s left: %ld blocks of memory on all ranks\n", open ? "not ok" : "ok", open);
     MPI_Finalize();
-    const long open = accounts_open();
-    if (open != 0)
-        printf("not ok rank %d: %ld blocks of memory are left at the end\n", rank, open);
     return failures > 0 || open != 0;
 }

@@ -53,7 +53,14 @@ class TestEveryFormat:
 
 
 def test_formats() -> None:
-    assert sorted(exporters()) == ["env", "json", "mca-params", "ompi-rules", "profile"]
+    assert sorted(exporters()) == [
+        "env",
+        "json",
+        "mca-params",
+        "ompi-rules",
+        "profile",
+        "simgrid-env",
+    ]
 
 
 def test_a_name_is_registered_once() -> None:

@@ -29,6 +29,10 @@ class Script:
         _, _, plan, _, records = job.program
         return ["/bin/sh", str(self._path), plan, records]
 
+    def alone(self, installation: Installation, job: Job) -> list[str]:
+        del installation
+        return job.program
+
 
 def starter(folder: Path, text: str, *, timeout_seconds: float = 20.0) -> Starter:
     """`text` is a shell script; $1 is the plan, $2 where the records belong."""

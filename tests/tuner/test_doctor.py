@@ -30,7 +30,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> Workbench:
     bench = simulated.bench()
     starter = SimulatedStarter(Costs())
     monkeypatch.setattr(libraries, "find", lambda _: (bench.family, bench.installation))
-    monkeypatch.setattr(doctor, "workbench", lambda _: bench)
+    monkeypatch.setattr(doctor, "workbench", lambda *_, **__: bench)
     monkeypatch.setattr(campaign, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
     monkeypatch.setattr(doctor.settings_file, "processing_units", lambda: 8)
@@ -45,7 +45,7 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
     subjects = ["library", "probe", "search space", "launch", "factors"]
-    assert list(of) == [*subjects, "machine", "database", "tools"]
+    assert list(of) == [*subjects, "machine", "database", "tools", "simulator"]
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
@@ -101,6 +101,8 @@ def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert of["database"][0].state == "fine"
     assert of["machine"]
     assert [one.state for one in of["tools"]] == ["notes"]
+    (one,) = of["simulator"]
+    assert one.state == "notes" and "Debian: libsimgrid-dev" in one.text
 
 
 def test_a_space_that_does_not_agree(
@@ -108,7 +110,7 @@ def test_a_space_that_does_not_agree(
 ) -> None:
     knobs = {name: knob for name, knob in healthy.knobs.items() if "priority" not in name}
     other = msgspec.structs.replace(healthy, knobs=knobs)
-    monkeypatch.setattr(doctor, "workbench", lambda _: other)
+    monkeypatch.setattr(doctor, "workbench", lambda *_, **__: other)
     (one,) = found(tmp_path / "x.db")["search space"]
     assert one.state == "warns"
     assert one.text.startswith("coll_tuned_priority ")

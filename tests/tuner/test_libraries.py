@@ -236,7 +236,7 @@ CROWDED = ["--oversubscribe", "--bind-to", "core:overload-allowed"]
 @pytest.mark.parametrize(("crowded", "words"), [(True, CROWDED), (False, [])])
 def test_the_local_launcher(crowded: bool, words: list[str]) -> None:
     installation = Installation(bundle().library, Path("/opt/bin/mpirun"), None)
-    job = Job(["probe", "--plan", "a b"], 6, crowded)
+    job = Job(["probe", "--plan", "a b"], 6, crowded, Path("/tmp"))
     assert launchers()["local"].command(installation, job) == [
         "/opt/bin/mpirun",
         "-np",

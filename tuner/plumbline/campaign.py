@@ -21,7 +21,6 @@ import msgspec
 from plumbline import proof, tables
 from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
-from plumbline.launch import launchers
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series, Starter
 from plumbline.plan import Plan
@@ -46,12 +45,26 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     _chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    if not isinstance(settings.variants, msgspec.UnsetType):
+        unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
+        if unknown:
+            raise UsageError(
+                f"variants: there is no {', '.join(sorted(unknown))}; `plumbline measure FUNCTION "
+                "--variants all` shows those of a function"
+            )
     text = msgspec.json.encode(settings).decode()
-    return enter(db, bench, text, settings.nprocs, new=new, mark="x")
+    return enter(db, bench, text, settings.nprocs, new=new, mark="x", nodes=settings.nodes)
 
 
 def enter(
-    db: Database, bench: Workbench, text: str, nprocs: int, *, new: bool, mark: str
+    db: Database,
+    bench: Workbench,
+    text: str,
+    nprocs: int,
+    *,
+    new: bool,
+    mark: str,
+    nodes: int = 1,
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
     stands between number of ranks and hash in its id."""
@@ -70,9 +83,9 @@ def enter(
         machine=bench.machine.id,
         library_fingerprint=library.fingerprint,
         nprocs=nprocs,
-        nodes=1,
-        ppn=nprocs,
-        oversubscribed=nprocs > processing_units(),
+        nodes=nodes,
+        ppn=nprocs // nodes,
+        oversubscribed=nodes == 1 and nprocs > processing_units(),
         settings=text,
         state="running",
         started=now(),
@@ -108,7 +121,8 @@ MOST_RANKS_PER_UNIT = 32
 def starter(bench: Workbench, settings: Settings) -> Starter:
     """Raises UsageError for more ranks than this machine can hold."""
     most = MOST_RANKS_PER_UNIT * processing_units()
-    if settings.nprocs > most:
+    real = settings.simulation is None
+    if real and settings.nprocs > most:
         raise UsageError(
             f"{settings.nprocs} ranks on {processing_units()} processing units: at most {most} "
             "are started here"
@@ -116,10 +130,10 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
     return Starter(
         family=bench.family,
         installation=bench.installation,
-        launcher=launchers()["local"],
+        launcher=bench.launcher,
         probe=bench.probe,
         nprocs=settings.nprocs,
-        oversubscribed=settings.nprocs > processing_units(),
+        oversubscribed=real and settings.nprocs > processing_units(),
         timeout_seconds=settings.launch_timeout_seconds,
     )
 
@@ -144,11 +158,13 @@ class Loop:
         self._guidelines = _chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
+        catalogue = bench.catalogue
+        tried = settings.tried(catalogue.variants_of())
         menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            bench.catalogue.variants,
+            [one for one in catalogue.variants if one.name in tried[one.function]],
             settings.nprocs,
             unsafe=settings.unsafe,
         )
@@ -275,7 +291,7 @@ class Loop:
             preload_library=self._bench.preload,
             unsafe=self._settings.unsafe,
         )
-        written = write(bundle, list(exporters()))
+        written = write(bundle, list(exporters(self._bench.family.name)))
         for one in written:
             exports.put(self._db, self._campaign.id, one)
         current = {one.path for one in written}

@@ -6,7 +6,7 @@ and for cells that may be slower: a small gain is not left to the luck of a few 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -90,12 +90,14 @@ class _Looks:
         self._winners = winners
         self._design = tables.design_of(settings)
         self._alpha = settings.alpha
+        self._compare = tables.compare_of(settings)
         self._look = 0
         limit = 1 + settings.tolerance
         self._harm = Family(
             ([Question(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
             self._design,
             alpha=settings.alpha,
+            compare=self._compare,
         )
 
     def look(self, fresh: Collection[Target]) -> None:
@@ -106,7 +108,7 @@ class _Looks:
         for number, winner in enumerate(self._winners):
             if self._look == 0 or _unclear(self.speeds[number]):
                 self.speeds[number] = speed(
-                    winner, self._winners, ratios, self._pairs.beside, confidence
+                    winner, self._winners, ratios, self._pairs.beside, confidence, self._compare
                 )
         self._look += 1
 
@@ -149,6 +151,7 @@ def speed(
     ratios: Mapping[Target, Sequence[float]],
     beside: Mapping[Target, Sequence[float]],
     confidence: float = 0.95,
+    compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
 ) -> Comparison | None:
     """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
     mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
@@ -162,7 +165,7 @@ def speed(
     if pairs == 0:
         return None
     means = [sum(logs[cell][pair] for cell in inside) / len(inside) for pair in range(pairs)]
-    return paired_ratio(means, confidence)
+    return compare(means, confidence)
 
 
 def _seen_again(
@@ -270,7 +273,8 @@ def slower_cells(
     """Cells that are slower than before: significant after correction for the number of cells
     (Benjamini-Hochberg), and by more than the tolerance."""
     cells = [target for target, logs in ratios.items() if logs]
-    found = [paired_ratio(ratios[cell]) for cell in cells]
+    compare = tables.compare_of(settings)
+    found = [compare(ratios[cell], 0.95) for cell in cells]
     adjusted = benjamini_hochberg([one.p for one in found])
     return {
         cell: comparison

@@ -15,6 +15,7 @@ from plumbline import settings as settings_file
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
+from plumbline.simulation import SELECTORS
 from plumbline.workbench import Workbench, set_by_site, workbench
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -43,6 +44,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("environment", _environment),
         ("database", _database),
         ("tools", _tools),
+        ("simulator", _simulator),
     ]
     for subject, check in checks:
         try:
@@ -187,3 +189,16 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     done = process.run([promtool, "--version"], timeout_seconds=10)
     first = (done.stdout or done.stderr).splitlines()[:1]
     yield Finding("tools", "fine", first[0] if first else promtool)
+
+
+def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Only `--simulate` needs it, so what is missing is just said."""
+    del mpi_prefix, database
+    try:
+        settings = settings_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
+        bench = workbench(None, settings=settings)
+    except PlumblineError as error:
+        yield Finding("simulator", "notes", f"--simulate does not work: {error}")
+        return
+    finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
+    yield msgspec.structs.replace(finding, subject="simulator")

@@ -19,7 +19,7 @@ from typing import Protocol
 import msgspec
 
 from plumbline import factors, process
-from plumbline.launch import Job, Launcher
+from plumbline.launch import Job, Launcher, run_alone
 from plumbline.libraries import Family, Installation
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import events, ndjson, runs
@@ -96,7 +96,8 @@ class Starter:
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
             file = Path(folder, "plan")
             file.write_text(text)
-            done = process.run([self._probe, "--check-plan", file], timeout_seconds=60)
+            words = [str(self._probe), "--check-plan", str(file)]
+            done = run_alone(self._launcher, self._installation, words, 60)
         return done.stderr.strip()[-500:] if done.status != 0 else None
 
     def start(
@@ -109,7 +110,7 @@ class Starter:
             plan_file.write_text(text)
             program = [str(self._probe), "--plan", str(plan_file), "--out", str(record_file)]
             argv = self._launcher.command(
-                self._installation, Job(program, self.nprocs, self._oversubscribed)
+                self._installation, Job(program, self.nprocs, self._oversubscribed, Path(folder))
             )
             done = process.run(
                 argv,

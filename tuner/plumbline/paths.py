@@ -11,28 +11,37 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """`programs` holds one folder per MPI library id, with `probe` and `libplumbline.so`."""
+    """`programs` holds one folder per build id, with `probe` and `libplumbline.so` (`plumbline.o`
+    for SimGrid, to be linked in)."""
 
     programs: Path
     search_spaces: Path
 
-    def probe(self, library_id: str) -> Path:
-        return self._built(library_id, "probe")
+    def probe(self, build_id: str) -> Path:
+        return self._built(build_id, "probe")
 
-    def preload(self, library_id: str) -> Path:
-        return self._built(library_id, "libplumbline.so")
+    def preload(self, build_id: str) -> Path:
+        simulated = build_id.startswith("simgrid-")
+        return self._built(build_id, "plumbline.o" if simulated else "libplumbline.so")
 
-    def _built(self, library_id: str, name: str) -> Path:
-        path = self.programs / library_id / name
+    def _built(self, build_id: str, name: str) -> Path:
+        path = self.programs / build_id / name
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {library_id} with "
+                f"{path} is missing: build the probes for {build_id} with "
                 "`make build MPICC=<its mpicc>`"
             )
         return path
+
+
+def build_id(library: Library) -> str:
+    """What probes/mpi-id.sh calls the library that programs are built for: one for all libraries
+    that SimGrid re-creates."""
+    return f"{library.family}-{library.version}"
 
 
 def layout() -> Layout:

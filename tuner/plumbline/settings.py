@@ -14,6 +14,8 @@ import msgspec
 
 from plumbline.machine import processing_units
 from plumbline.plan import TYPE_BYTES
+from plumbline.simulation import NPROCS as SIMULATED_NPROCS
+from plumbline.simulation import Simulation, known
 from plumbline_db.errors import UsageError
 
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
@@ -21,6 +23,9 @@ SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 500
 SIZES += [16384, 32768, 102400]
 
 LAUNCHES_MAX = 30
+
+# A simulated machine does the same in every launch, and nearly so in every repetition.
+SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     run; what is open is brought to its end.
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
+    simulate: a simulated machine in place of this one (docs/simulated.md).
+    variants: ours that may be tried (unset: all).
     """
 
     nprocs: int = 0
@@ -60,6 +67,30 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     alpha: float = 0.05
     tolerance: float = 0.05
     unsafe: bool = False
+    # Unset is not written: a campaign of this machine keeps its identity.
+    simulate: Simulation | msgspec.UnsetType = msgspec.UNSET
+    variants: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def simulation(self) -> Simulation | None:
+        return None if isinstance(self.simulate, msgspec.UnsetType) else self.simulate
+
+    def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Of our variants, by function, those that may be tried."""
+        if isinstance(self.variants, msgspec.UnsetType):
+            return dict(variants)
+        return {
+            function: [name for name in names if name in self.variants]
+            for function, names in variants.items()
+        }
+
+    @property
+    def nodes(self) -> int:
+        return 1 if self.simulation is None else self.nprocs
+
+    @property
+    def ppn(self) -> int:
+        return self.nprocs // self.nodes
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
@@ -73,7 +104,16 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
             raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"campaign file {path}: {error}") from error
-    values |= {name: value for name, value in overrides.items() if value is not None}
+    given = {name: value for name, value in overrides.items() if value is not None}
+    selector = given.pop("simulate", None)
+    if selector is not None:
+        table = values.get("simulate")
+        given["simulate"] = (table if isinstance(table, dict) else {}) | {
+            "library": known(selector)
+        }
+    values |= given
+    if "simulate" in values:
+        values = SIMULATED | values
     where = f"campaign file {path}" if path else "campaign"
     try:
         settings = msgspec.convert(values, Settings)
@@ -83,14 +123,19 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
 
 
 def _checked(where: str, settings: Settings) -> Settings:
-    nprocs = settings.nprocs or default_nprocs()
+    simulated = settings.simulation is not None
+    nprocs = settings.nprocs or (SIMULATED_NPROCS if simulated else default_nprocs())
     problems = {
         "nprocs must be at least 2": nprocs < 2,
         "sizes must be positive and at least two": len(set(settings.sizes)) < 2
         or min(settings.sizes, default=0) < 1,
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
         "root must be a rank": not 0 <= settings.root < nprocs,
-        "launches must be at least 6 (fewer cannot show anything)": settings.launches < 6,
+        "launches must be at least 6 (fewer cannot show anything)": not simulated
+        and settings.launches < 6,
+        "launches and launches_max must be 1, for a simulated machine repeats itself": (
+            simulated and {settings.launches, settings.launches_max} != {1}
+        ),
         "launches_max must be at least launches (0: chosen from them)": 0
         != settings.launches_max
         < settings.launches,
@@ -111,6 +156,9 @@ def _checked(where: str, settings: Settings) -> Settings:
         sizes=sorted(set(settings.sizes)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
         functions=sorted(set(settings.functions)),
+        variants=msgspec.UNSET
+        if isinstance(settings.variants, msgspec.UnsetType)
+        else sorted(set(settings.variants)),
     )
 
 

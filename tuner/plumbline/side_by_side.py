@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -57,9 +57,14 @@ def launch(
 
 
 def run(
-    starter: Starter, plan: Plan, launches: int, environment: Mapping[str, str]
+    starter: Starter,
+    plan: Plan,
+    launches: int,
+    environment: Mapping[str, str],
+    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
-    """Like `launch`, with the lines in the order of the plan."""
+    """Like `launch`, with the lines in the order of the plan. `compare` takes log ratios, one a
+    launch."""
     seconds: list[dict[int, float]] = [{} for _ in plan.cases]  # by launch
     dropped = [0 for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
@@ -96,7 +101,9 @@ def run(
                 bytes=case.bytes,
                 outcome=outcomes[index],
                 seconds=list(seconds[index].values()),
-                ratio=None if index == reference else _ratio(seconds[index], seconds[reference]),
+                ratio=None
+                if index == reference
+                else _ratio(seconds[index], seconds[reference], compare),
                 dropped=dropped[index],
                 clock_error_seconds=clock_error_seconds,
             )
@@ -123,7 +130,11 @@ def _clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
     return max(errors_ns) / 1e9 if errors_ns else None
 
 
-def _ratio(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Comparison | None:
+def _ratio(
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    compare: Callable[[Sequence[float]], Comparison],
+) -> Comparison | None:
     """Paired by launch."""
     both = sorted(ours.keys() & theirs.keys())
-    return paired_ratio([math.log(ours[n] / theirs[n]) for n in both]) if both else None
+    return compare([math.log(ours[n] / theirs[n]) for n in both]) if both else None

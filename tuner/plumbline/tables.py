@@ -6,7 +6,7 @@ those of look 3 `NAME-3`: what is decided follows from what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_b
 from plumbline.settings import Settings
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Medians, Verdict
@@ -71,7 +72,7 @@ def _on_fewer_ranks(
 
 
 def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
-    return Plan(
+    found = Plan(
         name="",
         seed=settings.seed,
         cases=tuple(of),
@@ -79,10 +80,18 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         blocks=settings.blocks,
         reps=settings.reps,
     )
+    return found if settings.simulation is None else msgspec.structs.replace(found, warmup=2)
+
+
+def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
+    """What becomes of log ratios, one a launch, in this campaign: (log ratios, confidence)."""
+    return paired_ratio if settings.simulation is None else exact_ratio
 
 
 def design_of(settings: Settings) -> design.Design:
     """The looks at a table of this campaign."""
+    if settings.simulation is not None:
+        return design.ONE_LOOK
     return design.over(settings.launches, settings.launches_max)
 
 
@@ -108,9 +117,12 @@ class Table:
             guidelines,
             stage=stage,
             nprocs=settings.nprocs,
-            ppn=settings.nprocs,
+            ppn=settings.ppn,
             settings=VerifySettings(
-                alpha=settings.alpha, tolerance=settings.tolerance, design=design_of(settings)
+                alpha=settings.alpha,
+                tolerance=settings.tolerance,
+                design=design_of(settings),
+                deterministic=settings.simulation is not None,
             ),
         )
 

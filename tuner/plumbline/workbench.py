@@ -3,7 +3,8 @@ guidelines and search space that fit them. Asks; assumes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,10 +12,14 @@ import msgspec
 from plumbline import guidelines as guideline_file
 from plumbline import libraries, paths, process
 from plumbline.guidelines import Guidelines
+from plumbline.launch import Launcher, launchers, run_alone
+from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Family, Installation, Knob
 from plumbline.machine import this_machine
 from plumbline.search import space as spaces
 from plumbline.search.space import Space
+from plumbline.settings import Settings
+from plumbline.simulation import machine as simulated_machine
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -87,26 +92,39 @@ class Workbench(msgspec.Struct, frozen=True):
     guidelines: Guidelines
     space: Space
     knobs: Mapping[str, Knob]
+    launcher: Launcher = msgspec.field(default_factory=lambda: launchers()["local"])
 
 
-def workbench(mpi_prefix: Path | None = None, guidelines: Path | None = None) -> Workbench:
-    """Finds all of it; every part that is missing is an error with its remedy."""
-    family, installation = libraries.find(mpi_prefix)
-    layout = paths.layout()
-    probe = layout.probe(installation.library.id)
-    catalogue = list_of(probe)
+def workbench(
+    mpi_prefix: Path | None = None,
+    guidelines: Path | None = None,
+    settings: Settings | None = None,
+) -> Workbench:
+    """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
+    for a simulated machine."""
+    simulation = settings.simulation if settings else None
+    if settings is None or simulation is None:
+        machine, launcher = this_machine(), launchers()["local"]
+        family, installation = libraries.find(mpi_prefix)
+    else:
+        machine, launcher = simulated_machine(simulation, settings.nprocs), Simulated(simulation)
+        family, installation = libraries.find_simulated(simulation.library, mpi_prefix)
+    layout, build_id = paths.layout(), paths.build_id(installation.library)
+    probe = layout.probe(build_id)
+    catalogue = list_of(probe, partial(run_alone, launcher, installation))
     rules = guideline_file.load(guidelines)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Workbench(
-        machine=this_machine(),
+        machine=machine,
         family=family,
         installation=installation,
         probe=probe,
-        preload=layout.preload(installation.library.id),
+        preload=layout.preload(build_id),
         catalogue=catalogue,
         guidelines=rules,
         space=spaces.for_library(layout.search_spaces, installation.library),
         knobs=family.knobs(installation),
+        launcher=launcher,
     )
 
 
@@ -120,8 +138,14 @@ def set_by_site(bench: Workbench) -> list[str]:
     ]
 
 
-def list_of(probe: Path) -> Catalogue:
-    done = process.run([probe, "--list"], timeout_seconds=30)
+def _itself(program: list[str], timeout_seconds: float) -> process.Finished:
+    return process.run(program, timeout_seconds=timeout_seconds)
+
+
+def list_of(
+    probe: Path, start: Callable[[list[str], float], process.Finished] = _itself
+) -> Catalogue:
+    done = start([str(probe), "--list"], 30)
     try:
         if done.status != 0:
             raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")

@@ -35,7 +35,7 @@ def starter(monkeypatch: pytest.MonkeyPatch) -> SimulatedStarter:
 
 
 def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
-    patched.setattr(workbench, "workbench", lambda *_: simulated.bench())
-    patched.setattr(in_force, "workbench", lambda *_: simulated.bench())
+    patched.setattr(workbench, "workbench", lambda *_, **__: simulated.bench())
+    patched.setattr(in_force, "workbench", lambda *_, **__: simulated.bench())
     patched.setattr(campaign, "starter", lambda *_: starter)
     patched.setattr(in_force, "starter", lambda *_: starter)

@@ -20,6 +20,7 @@ from . import common, running
     type=common.NewFolder(),
     help="Folder of the exported files (default: beside the database).",
 )
+@click.option("--variants", help="Variants to try, with commas between (default: all of ours).")
 @click.option("--unsafe", is_flag=True, default=None, help="Also what some programs cannot bear.")
 @running.settings_options
 def command(

@@ -118,6 +118,15 @@ def mpi_option(function: Function) -> Function:
     )(function)
 
 
+def simulate_option(function: Function) -> Function:
+    return click.option(
+        "--simulate",
+        metavar="LIBRARY",
+        help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
+        "impi re-created.",
+    )(function)
+
+
 def records_option(function: Function) -> Function:
     return click.option(
         "--records",

@@ -68,7 +68,7 @@ def command(
             found.id,
             output.absolute(),
             created=found.finished or loop.now(),
-            preload_library=paths.layout().preload(library.id),
+            preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
     written = write(bundle, formats)

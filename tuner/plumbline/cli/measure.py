@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
 )
 @click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
-@click.option("--launches", type=click.IntRange(1), default=8, show_default=True)
+@click.option(
+    "--launches", type=click.IntRange(1), help="Default 8; 1 on a simulated machine, as all repeat."
+)
+@common.simulate_option
 @click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
 @click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
 @click.option("--root", type=int, default=0, show_default=True)
@@ -82,7 +85,8 @@ def command(
     variants: str,
     settings: tuple[str, ...],
     nprocs: int,
-    launches: int,
+    launches: int | None,
+    simulate: str | None,
     type_: str,
     op: str,
     root: int,
@@ -114,11 +118,14 @@ def command(
     from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
-    bench = workbench(mpi_prefix)
+    asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
+    all_settings = settings_file.load(None, asked | {"simulate": simulate})
+    bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
     chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
@@ -133,9 +140,6 @@ def command(
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
     knobs = [_knob(word) for word in settings]
-    all_settings = settings_file.load(
-        None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    )
     cases = [
         case
         for size in wanted
@@ -145,11 +149,14 @@ def command(
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
+    simulated = all_settings.simulation is not None
     plan = Plan(
         "check",
         seed,
         tuple(dict.fromkeys(cases)),
         Data(type_, op, root),
+        blocks=all_settings.blocks,
+        reps=all_settings.reps,
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
         sync=sync,
@@ -163,7 +170,13 @@ def command(
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    lines, raw = side_by_side.run(ranks, plan, launches, environment)
+    lines, raw = side_by_side.run(
+        ranks,
+        plan,
+        launches or (1 if simulated else 8),
+        environment,
+        exact_ratio if simulated else paired_ratio,
+    )
     common.write_records(records, "measure", raw)
     for weakness in conditions.of_records(raw):
         click.echo(f"plumbline: {weakness.text}", err=True)
@@ -171,7 +184,10 @@ def command(
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
         reasons = common.Reasons()
-        common.show(_table(lines, reasons), *map(Text, [*reasons.lines(), *_remarks(lines)]))
+        common.show(
+            _table(lines, reasons, tested=not simulated),
+            *map(Text, [*reasons.lines(), *_remarks(lines)]),
+        )
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
@@ -193,7 +209,8 @@ def _remarks(lines: list[Line]) -> list[str]:
     return remarks
 
 
-def _table(lines: list[Line], reasons: common.Reasons) -> Table:
+def _table(lines: list[Line], reasons: common.Reasons, *, tested: bool) -> Table:
+    """`tested`: ratios have a p; those of a simulated machine are as they are."""
     import statistics
 
     from rich.table import Table
@@ -217,6 +234,6 @@ def _table(lines: list[Line], reasons: common.Reasons) -> Table:
             f"{1e6 * statistics.median(line.seconds):.2f}",
             f"{1e6 * low:.2f}–{1e6 * high:.2f}",
             common.ratio_words(found),
-            "" if found is None else f"{found.p:.2g}",
+            f"{found.p:.2g}" if found is not None and tested else "",
         )
     return table

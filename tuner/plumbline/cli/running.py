@@ -18,6 +18,7 @@ _SETTINGS = (
         required=False,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
     ),
+    common.simulate_option,
     click.option("-n", "--nprocs", type=int, help="Ranks (default: all cores, at least four)."),
     click.option("--sizes", help="Message sizes in bytes, with commas between."),
     click.option("--type", "type_", help="MPI datatype (default MPI_BYTE)."),
@@ -78,7 +79,7 @@ def run(
     from plumbline_db.errors import PlumblineError
 
     settings = settings_file.load(campaign_file, overrides(options))
-    bench = workbench(mpi_prefix)
+    bench = workbench(mpi_prefix, settings=settings)
     site = set_by_site(bench)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
@@ -115,7 +116,7 @@ def overrides(options: dict[str, Any]) -> dict[str, Any]:
             values["sizes"] = [int(word) for word in values["sizes"].split(",")]
     except ValueError:
         raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    for name in ("guidelines", "functions"):
+    for name in ("guidelines", "functions", "variants"):
         if name in values:
             values[name] = [word.strip() for word in values[name].split(",")]
     return values

@@ -17,3 +17,7 @@ class Local:
             # Bound, so that the system does not place the ranks anew in each launch.
             words += ["--oversubscribe", "--bind-to", "core:overload-allowed"]
         return [*words, *job.program]
+
+    def alone(self, installation: Installation, job: Job) -> list[str]:
+        del installation
+        return job.program

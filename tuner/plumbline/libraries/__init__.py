@@ -36,9 +36,11 @@ class Knob(msgspec.Struct, frozen=True):
 
 
 class Family(Protocol):
-    """What a family of MPI libraries has to offer."""
+    """What a family of MPI libraries has to offer. `simulates`: its ranks are simulated, so it is
+    used only where that is asked for."""
 
     name: str
+    simulates: bool
 
     def find(self, prefix: Path | None) -> list[Installation]:
         """Installations under `prefix`, or on PATH."""
@@ -75,20 +77,33 @@ def family(name: str) -> Callable[[type], type]:
 
 
 def families() -> dict[str, Family]:
-    from . import openmpi  # noqa: F401 - registers itself
+    from . import openmpi, simgrid  # noqa: F401 - they register themselves
 
     return _FAMILIES
 
 
 def find(prefix: Path | None = None) -> tuple[Family, Installation]:
     """The first installation found. Raises PlumblineError, with the remedy, when there is none."""
-    for one in families().values():
+    real = {name: one for name, one in families().items() if not one.simulates}
+    for one in real.values():
         installations = one.find(prefix)
         if installations:
             return one, installations[0]
     where = f"under {prefix}" if prefix else "on PATH"
     raise PlumblineError(
-        f"no supported MPI library found {where} (looked for: {', '.join(families())}); "
+        f"no supported MPI library found {where} (looked for: {', '.join(real)}); "
         "install one (Debian: openmpi-bin libopenmpi-dev), put its mpirun on PATH, or name it with "
         "--mpi PREFIX"
     )
+
+
+def find_simulated(selector: str, prefix: Path | None = None) -> tuple[Family, Installation]:
+    """SimGrid, re-creating the library `selector`. Raises PlumblineError, with the remedy, when
+    SimGrid is not there."""
+    from .simgrid import SimGrid
+
+    one = SimGrid()
+    for installation in one.find(prefix):
+        if installation.library.build["selector"] == selector:
+            return one, installation
+    raise PlumblineError(one.missing(prefix))

@@ -28,6 +28,7 @@ _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a 
 @family("openmpi")
 class OpenMpi:
     name = "openmpi"
+    simulates = False
 
     def find(self, prefix: Path | None) -> list[Installation]:
         search = str(prefix / "bin") if prefix else None

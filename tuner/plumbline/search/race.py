@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import Medians, Trial
 
@@ -32,7 +32,8 @@ class Target(msgspec.Struct, frozen=True, order=True):
 
 class Effort(msgspec.Struct, frozen=True):
     """Launches of each heat, and how many candidates go on: those within `band` of the best, at
-    most `front`; `proposals` parameter sets a cell and batch, at most `batches` batches."""
+    most `front`; `proposals` parameter sets a cell and batch, at most `batches` batches. `repeats`:
+    launches repeat each other, so that their ratios are compared as they are."""
 
     algorithms: int = 3
     parameters: int = 2
@@ -41,6 +42,14 @@ class Effort(msgspec.Struct, frozen=True):
     front: int = 3
     proposals: int = 6
     batches: int = 2
+    repeats: bool = False
+
+    def compare(self, log_ratios: Sequence[float]) -> Comparison:
+        return exact_ratio(log_ratios) if self.repeats else paired_ratio(log_ratios)
+
+
+# On a simulated machine.
+ONE_LAUNCH = Effort(algorithms=1, parameters=1, final=1, repeats=True)
 
 
 class Race:
@@ -111,7 +120,7 @@ class Race:
             if one.case.config == "plain"
             for run, seconds in zip(one.runs, one.seconds, strict=True)
         ]
-        return paired_ratio(logs) if logs else None
+        return self._effort.compare(logs) if logs else None
 
     def comparison(self, target: Target, candidate: Candidate) -> Comparison | None:
         return self._ratios.get(target, {}).get(candidate)
@@ -209,7 +218,7 @@ class Race:
                         if run in reference
                     ]
                     if logs:
-                        found[candidate] = paired_ratio(logs)
+                        found[candidate] = self._effort.compare(logs)
 
     def _best(self, target: Target) -> float:
         return min((one.ratio for one in self._ratios.get(target, {}).values()), default=1.0)

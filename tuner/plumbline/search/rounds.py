@@ -19,7 +19,7 @@ from plumbline_db.records import Verdict, Winner
 
 from . import outcome
 from .candidates import Menu
-from .race import Effort, Race, Target
+from .race import ONE_LAUNCH, Effort, Race, Target
 from .select import winners as select
 
 
@@ -106,7 +106,8 @@ class Rounds:
             self._event("communicators differ", text)
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
-        return Race(self._lab, menu, self._plan, environment, Effort(), suite)
+        effort = Effort() if self._settings.simulation is None else ONE_LAUNCH
+        return Race(self._lab, menu, self._plan, environment, effort, suite)
 
     def _run(
         self,
@@ -133,7 +134,7 @@ class Rounds:
             self._sizes,
             opened_by,
             nprocs=nprocs,
-            ppn=nprocs,
+            ppn=self._settings.ppn,
             tolerance=self._settings.tolerance,
         )
         for target in entered:

@@ -61,11 +61,13 @@ class Family(Generic[Key]):
         *,
         alpha: float,
         min_launches: int = 1,
+        compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
     ) -> None:
         self.cells = [[Standing(question) for question in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
+        self._ratio = compare
         self._look = 0
 
     def look(self, evidence: Callable[[Key], Evidence]) -> None:
@@ -106,7 +108,7 @@ class Family(Generic[Key]):
             standing.comparison, standing.reason = None, known
             return False
         confidence = self._design.confidence(self._look, self._alpha)
-        found = paired_ratio(known, confidence)
+        found = self._ratio(known, confidence)
         p = self._design.sequential(found.p * standing.question.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)

@@ -15,6 +15,7 @@ from plumbline.verify.significance import (
     signed_rank,
 )
 from plumbline.verify.significance.comparison import Alternative, Comparison, Test
+from plumbline.verify.significance.exact import exact_ratio
 from plumbline.verify.significance.signed_rank import paired_ratio
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "adjusted_within",
     "averages",
     "benjamini_hochberg",
+    "exact_ratio",
     "paired_ratio",
     "stars",
     "tukey_filter",

@@ -18,13 +18,15 @@ from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline.verify.sequential import Family, Question, Standing, shown
 from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:
     from plumbline_db.runs import LaunchSamples
 
-# Log ratios that differ by less are equal: a nanosecond in a millisecond.
-SAME = 1e-6
+
+# Stands by a verdict in the place of a p.
+DETERMINISTIC = "deterministic: one launch decides"
 
 
 class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,3 +198,4 @@ def _repeat(standing: Standing[Candidate], index: Index) -> None:
     ratio = math.exp(ratios[0])
     standing.comparison = Comparison(ratio, ratio, ratio, 1.0, len(ratios), "")
     standing.word = "violated" if ratio > standing.question.limit else "holds"
+    standing.reason = DETERMINISTIC

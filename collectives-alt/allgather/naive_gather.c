@@ -1,0 +1,47 @@
+/* Allgather as written by hand: everyone sends its block to rank 0, which sends all blocks back,
+ * one rank after another.
+ *
+ * Source: the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012; SKaMPI.
+ * Cost: 2 (p-1) a + (p + 1) (p-1)/p n b.
+ * Restrictions: none.
+ * Messages: one block to rank 0 and n bytes from it, on the private communicator.
+ * Scratch: none; with a derived receive type n bytes. */
+#include "gathered.h"
+
+enum { TAG_THERE = 7, TAG_BACK = 8 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    struct pl_gathered parts;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
+    const int all = p * parts.unit;
+    if (rank > 0) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(pl_gathered_at(&parts, rank), parts.unit, MPI_BYTE,
+                                                 0, TAG_THERE, peers)));
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(parts.base, all, MPI_BYTE, 0, TAG_BACK, peers,
+                                                 MPI_STATUS_IGNORE)));
+    }
+    for (int i = 1; rank == 0 && i < p; i++)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(pl_gathered_at(&parts, i), parts.unit, MPI_BYTE, i,
+                                                 TAG_THERE, peers, MPI_STATUS_IGNORE)));
+    for (int i = 1; rank == 0 && i < p; i++)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(parts.base, all, MPI_BYTE, i, TAG_BACK, peers)));
+    PL_TRY(pl_gathered_deliver(call, p, &parts));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allgather_naive_gather = {
+    .name = "allgather_naive_gather",
+    .function = PL_FN_allgather,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "blocks to rank 0 with Send and Recv, and all of them back (SKaMPI)",
+    .scratch_volumes = 1,
+    .run = run,
+};

@@ -1,0 +1,24 @@
+/* Allgather as written by hand: everyone sends its block to everyone, in order of rank, then waits
+ * for all.
+ *
+ * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012.
+ * Cost: (p-1) a + (p-1)/p n b.
+ * Restrictions: none.
+ * Messages: p - 1 of one block from each rank (and one to itself), in the datatypes of the call, on
+ * the private communicator.
+ * Scratch: 2 p requests. */
+#include "everyone.h"
+
+static int run(const struct pl_call *call)
+{
+    return pl_everyone_at_once(call, true);
+}
+
+const struct pl_variant pl_allgather_naive_isend = {
+    .name = "allgather_naive_isend",
+    .function = PL_FN_allgather,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)",
+    .run = run,
+};

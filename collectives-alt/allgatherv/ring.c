@@ -1,0 +1,18 @@
+/* Allgatherv on a ring: the messages of allgather/ring.c, each as long as its part.
+ *
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.1.
+ * Cost: (p-1) a + (p-1) m b, with m the longest part: a ring waits for it in every step.
+ * Restrictions: none.
+ * Messages: p - 1 of one part from each rank to the next, on the private communicator.
+ * Scratch: none; with a derived receive type n bytes and the places of the parts. */
+#include "gathered.h"
+
+const struct pl_variant pl_allgatherv_ring = {
+    .name = "allgatherv_ring",
+    .function = PL_FN_allgatherv,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "p - 1 parts to the next rank (Thakur, Rabenseifner, Gropp 2005)",
+    .scratch_volumes = 1,
+    .run = pl_allgather_on_a_ring,
+};

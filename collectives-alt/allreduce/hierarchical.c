@@ -1,0 +1,111 @@
+/* Allreduce on two levels: inside each node to its first rank on a k-nomial tree, among these by
+ * recursive doubling, then back the same tree.
+ *
+ * Source: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, IPDPS 2000 (several levels);
+ * Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.5 (recursive doubling). Cost on N
+ * nodes of m ranks: log2 N (a + n b + n g) between nodes (two messages more if N is not a power of
+ * two), (radix-1) ceil(log_radix m) (2 a + 2 n b + n g) inside. Restrictions: the operation must be
+ * commutative: nodes may have any ranks. Messages: one up and one down for every rank that is not
+ * first on its node, and those of recursive doubling, on the private communicator. Scratch: one
+ * vector, and one to copy a derived type.
+ *
+ * Leaders must have equal results to the last bit. So the operand of the lower place is always the
+ * left one. */
+#include "teams.h"
+
+#include <limits.h>
+
+enum { TAG_FOLD = 54, TAG_ROUND = 55 };
+
+/* Both operands of a step; `value` is this leader's. The result becomes value. */
+struct operands {
+    void *value, *other;
+};
+
+static int combine(const struct pl_call *call, struct operands *operands, bool other_is_lower)
+{
+    void *const left = other_is_lower ? operands->other : operands->value;
+    void *const right = other_is_lower ? operands->value : operands->other;
+    operands->value = right;
+    operands->other = left;
+    return pl_raise(call->comm,
+                    PL_MPI(Reduce_local)(left, right, call->recvcount, call->recvtype, call->op));
+}
+
+/* Recursive doubling among q places, a power of two; place q + i hands its operand to place i, and
+ * gets the result from it. */
+static int among_leaders(const struct pl_call *call, const struct pl_team *team,
+                         struct operands *operands)
+{
+    int rc = MPI_SUCCESS, q = 1;
+    const int count = call->recvcount, mine = team->mine;
+    const MPI_Datatype type = call->recvtype;
+    while (q <= team->size / 2)
+        q *= 2;
+    const int folded = mine < q ? mine + q : mine - q;
+    const int partner = folded < team->size ? pl_team_rank(team, folded) : MPI_PROC_NULL;
+    if (mine >= q) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(operands->value, count, type, partner, TAG_FOLD,
+                                                 team->peers)));
+        return pl_raise(call->comm, PL_MPI(Recv)(operands->value, count, type, partner, TAG_FOLD,
+                                                 team->peers, MPI_STATUS_IGNORE));
+    }
+    if (folded < team->size) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(operands->other, count, type, partner, TAG_FOLD,
+                                                 team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(combine(call, operands, false));
+    }
+    for (int m = 1; m < q; m *= 2) {
+        const int peer = pl_team_rank(team, mine ^ m);
+        PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(operands->value, count, type, peer, TAG_ROUND,
+                                                     operands->other, count, type, peer, TAG_ROUND,
+                                                     team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(combine(call, operands, (mine & m) != 0));
+    }
+    if (folded < team->size)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(operands->value, count, type, partner, TAG_FOLD,
+                                                 team->peers)));
+out:
+    return rc;
+}
+
+static int run(const struct pl_call *call)
+{
+    int rc;
+    struct pl_two_levels levels;
+    const void *value = pl_operand(call);
+    const int count = call->recvcount;
+    const MPI_Datatype type = call->recvtype;
+    PL_TRY(pl_two_levels(call, 0, call->values[0], &levels));
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, call->recvbuf));
+    if (levels.leaders.mine >= 0) {
+        if (value != call->recvbuf)
+            PL_TRY(pl_copy(value, call->recvbuf, count, type, call->comm));
+        struct operands operands = {call->recvbuf,
+                                    pl_scratch_elements(call->comm, PL_SLOT_RECV, count, type)};
+        if (!operands.other)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_TRY(among_leaders(call, &levels.leaders, &operands));
+        if (operands.value != call->recvbuf)
+            PL_TRY(pl_copy(operands.value, call->recvbuf, count, type, call->comm));
+    }
+    PL_TRY(pl_team_bcast(&levels.node, levels.leader, call->recvbuf, count, type));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allreduce_hierarchical = {
+    .name = "allreduce_hierarchical",
+    .function = PL_FN_allreduce,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_COMMUTATIVE,
+    .summary = "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
+    .scratch_volumes = 2,
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 2,
+                    .tries = {2, 4, 8},
+                    .summary = "of the k-nomial trees of both levels"}},
+    .run = run,
+};

@@ -1,0 +1,140 @@
+/* Allreduce on a ring whose blocks travel in segments: while a segment is added, the next one is
+ * on its way.
+ *
+ * Source: the segmented ring of Open MPI; Patarasuk, Yuan, JPDC 69(2), 2009 for the ring.
+ * Cost for m segments a block: (p-1) (m + 1) a + 2 (p-1)/p n b, of which the (p-1)/p n g hide
+ * all but 1/m.
+ * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
+ * i.
+ * Parameter: segment_bytes.
+ * Messages: (p-1) (m + 1) to the next rank, on the private communicator.
+ * Scratch: three blocks, of which one comes in, one leaves, and one comes in early; fewer if there
+ * are fewer steps. */
+#include "reductions.h"
+
+#include <limits.h>
+
+enum { TAG = 8 };
+
+struct ring {
+    const struct pl_call *call;
+    MPI_Comm peers;
+    int p, rank;
+    struct pl_cut blocks;
+    int most, segment, segments; /* elements of a block and of a segment; segments of a block */
+    int kept;                    /* blocks there is room for */
+    void *rooms;                 /* of these blocks, which the steps take in turn */
+};
+
+/* Message t carries segment t % segments in step t / segments. In step s the block of rank - s - 1
+ * leaves, and that of rank - s - 2 comes in. */
+static struct pl_range segment_of(const struct ring *ring, long long t, int back)
+{
+    const int step = (int)(t / ring->segments), i = (int)(t % ring->segments);
+    const int block = (ring->rank - step - back + 2 * ring->p) % ring->p;
+    struct pl_range range = pl_cut_range(&ring->blocks, block);
+    const int skip = range.count < i * ring->segment ? range.count : i * ring->segment;
+    range.first += skip;
+    range.count -= skip;
+    if (range.count > ring->segment)
+        range.count = ring->segment;
+    return range;
+}
+
+/* Where segment t is kept after it has come in. */
+static void *room_of(const struct ring *ring, long long t)
+{
+    const long long step = t / ring->segments, i = t % ring->segments;
+    return pl_at(ring->rooms, step % ring->kept * ring->most + i * ring->segment,
+                 ring->call->recvtype);
+}
+
+static int post(const struct ring *ring, long long t, MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (t >= (long long)(ring->p - 1) * ring->segments)
+        return MPI_SUCCESS;
+    const int count = segment_of(ring, t, 2).count;
+    const int from = (ring->rank + ring->p - 1) % ring->p;
+    return pl_raise(ring->call->comm,
+                    PL_MPI(Irecv)(room_of(ring, t), count, ring->call->recvtype,
+                                  count ? from : MPI_PROC_NULL, TAG, ring->peers, request));
+}
+
+static int send(const struct ring *ring, long long t, MPI_Request *request)
+{
+    const struct pl_call *call = ring->call;
+    const struct pl_range range = segment_of(ring, t, 1);
+    const void *segment = t < ring->segments ? pl_at(pl_operand(call), range.first, call->recvtype)
+                                             : room_of(ring, t - ring->segments);
+    return pl_raise(call->comm,
+                    PL_MPI(Isend)(segment, range.count, call->recvtype,
+                                  range.count ? (ring->rank + 1) % ring->p : MPI_PROC_NULL, TAG,
+                                  ring->peers, request));
+}
+
+/* Afterwards the room of the last step holds the own block. */
+static int reduce_scatter(const struct ring *ring)
+{
+    int rc;
+    const struct pl_call *call = ring->call;
+    const long long messages = (long long)(ring->p - 1) * ring->segments;
+    MPI_Request incoming[2], leaving;
+    PL_TRY(post(ring, 0, &incoming[0]));
+    for (long long t = 0; t < messages; t++) {
+        const struct pl_range range = segment_of(ring, t, 2);
+        PL_TRY(post(ring, t + 1, &incoming[(t + 1) % 2]));
+        PL_TRY(send(ring, t, &leaving));
+        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&incoming[t % 2], MPI_STATUS_IGNORE)));
+        PL_TRY(pl_combine(call, pl_at(pl_operand(call), range.first, call->recvtype),
+                          room_of(ring, t), range.count));
+        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&leaving, MPI_STATUS_IGNORE)));
+    }
+out:
+    return rc;
+}
+
+static int run(const struct pl_call *call)
+{
+    int rc;
+    struct ring ring = {.call = call};
+    PL_TRY(PMPI_Comm_size(call->comm, &ring.p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &ring.rank));
+    if (ring.p == 1 || call->recvcount == 0)
+        return pl_alone(call);
+    PL_TRY(pl_private(call->comm, &ring.peers));
+    ring.blocks = (struct pl_cut){.n = call->recvcount, .ranges = ring.p};
+    ring.most = pl_cut_range(&ring.blocks, 0).count;
+    ring.segment = pl_segment(call, call->values[0], ring.most);
+    ring.segments = ring.most / ring.segment + (ring.most % ring.segment > 0);
+    ring.kept = ring.p - 1 < 3 ? ring.p - 1 : 3;
+    ring.rooms =
+        pl_scratch_elements(call->comm, PL_SLOT_RECV, ring.kept * ring.most, call->recvtype);
+    if (!ring.rooms)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_TRY(reduce_scatter(&ring));
+
+    const struct pl_range own = pl_cut_range(&ring.blocks, ring.rank);
+    const void *block = room_of(&ring, (long long)(ring.p - 2) * ring.segments);
+    PL_TRY(pl_copy(block, pl_at(call->recvbuf, own.first, call->recvtype), own.count,
+                   call->recvtype, call->comm));
+    PL_TRY(pl_ring_allgather(call, ring.peers, &ring.blocks, ring.rank));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_allreduce_segmented_ring = {
+    .name = "allreduce_segmented_ring",
+    .function = PL_FN_allreduce,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_COMMUTATIVE,
+    .summary = "a ring whose blocks travel in segments (Open MPI)",
+    .parameters = {{.name = "segment_bytes",
+                    .least = 1,
+                    .most = INT_MAX,
+                    .standard = 65536,
+                    .tries = {4096, 16384, 65536, 262144, 1048576},
+                    .summary = "bytes that one message carries"}},
+    .scratch_volumes = 2,
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* Barrier by dissemination: in round k every rank tells the rank 2^k behind it and hears from the
+ * rank 2^k before it; after ceil(log2 p) rounds it has heard of all.
+ *
+ * Source: Hensgen, Finkel, Manber, International Journal of Parallel Programming 17(1), 1988.
+ * Cost: ceil(log2 p) a.
+ * Messages: ceil(log2 p) empty ones from each rank, on the private communicator. */
+#include "tools.h"
+
+enum { TAG = 31 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    for (long long distance = 1; distance < p; distance *= 2) {
+        const int to = (int)((rank + distance) % p), from = (int)((rank + p - distance) % p);
+        PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(NULL, 0, MPI_BYTE, to, TAG, NULL, 0, MPI_BYTE,
+                                                     from, TAG, peers, MPI_STATUS_IGNORE)));
+    }
+out:
+    return rc;
+}
+
+const struct pl_variant pl_barrier_dissemination = {
+    .name = "barrier_dissemination",
+    .function = PL_FN_barrier,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "ceil(log2 p) rounds of messages to all sides (Hensgen, Finkel, Manber 1988)",
+    .run = run,
+};

@@ -1,0 +1,54 @@
+/* Barrier through rank 0, which takes the reports as they come and releases all at once.
+ *
+ * Source: Hoefler, Mehlan, Mietke, Rehm, Chemnitzer Informatik-Berichte CSR-04-03, 2004 (central
+ * counter).
+ * Cost: 2 (p-1) a at rank 0, of which as much overlaps as the library lets.
+ * Messages: one empty message to rank 0 and one from it for every other rank, on the private
+ * communicator.
+ * Scratch: p requests. */
+#include "tools.h"
+
+enum { TAG_THERE = 36, TAG_BACK = 37 };
+
+static int release(const struct pl_call *call, MPI_Comm peers, int p)
+{
+    int rc = MPI_SUCCESS;
+    MPI_Request *requests = pl_requests(call->comm, p);
+    if (!requests)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    for (int i = 1; i < p; i++)
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Irecv)(NULL, 0, MPI_BYTE, i, TAG_THERE, peers, &requests[i - 1])));
+    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(p - 1, requests, MPI_STATUSES_IGNORE)));
+    for (int i = 1; i < p; i++)
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Isend)(NULL, 0, MPI_BYTE, i, TAG_BACK, peers, &requests[i - 1])));
+    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(p - 1, requests, MPI_STATUSES_IGNORE)));
+out:
+    return rc;
+}
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    if (rank == 0)
+        return release(call, peers, p);
+    PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, 0, TAG_THERE, peers)));
+    PL_TRY(pl_raise(call->comm,
+                    PL_MPI(Recv)(NULL, 0, MPI_BYTE, 0, TAG_BACK, peers, MPI_STATUS_IGNORE)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_barrier_linear = {
+    .name = "barrier_linear",
+    .function = PL_FN_barrier,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "reports to rank 0 in any order, release at once (Hoefler et al. 2004)",
+    .run = run,
+};

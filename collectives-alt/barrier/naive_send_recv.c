@@ -1,0 +1,40 @@
+/* Barrier as written by hand: everyone sends to rank 0, which receives rank by rank and answers
+ * rank by rank.
+ *
+ * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012.
+ * Cost: 2 (p-1) a.
+ * Messages: one empty message to rank 0 and one from it for every other rank, on the private
+ * communicator. */
+#include "tools.h"
+
+enum { TAG_THERE = 38, TAG_BACK = 39 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    if (rank > 0) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, 0, TAG_THERE, peers)));
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, 0, TAG_BACK, peers, MPI_STATUS_IGNORE)));
+    }
+    for (int i = 1; rank == 0 && i < p; i++)
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, i, TAG_THERE, peers, MPI_STATUS_IGNORE)));
+    for (int i = 1; rank == 0 && i < p; i++)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, i, TAG_BACK, peers)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_barrier_naive_send_recv = {
+    .name = "barrier_naive_send_recv",
+    .function = PL_FN_barrier,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "Send to rank 0 and an answer, rank by rank (SKaMPI)",
+    .run = run,
+};

@@ -1,0 +1,48 @@
+/* Barrier by recursive doubling: in round k ranks 2^k apart tell each other. Ranks beyond a power
+ * of two report to a partner first and are released by it at the end.
+ *
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.5 (their Allreduce, without
+ * data).
+ * Cost: log2 p a; p not a power of two: (floor(log2 p) + 2) a.
+ * Messages: empty ones, one a round and direction, on the private communicator. */
+#include "tools.h"
+
+enum { TAG_FOLD = 34, TAG_ROUND = 35 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank, q = 1;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    while (q <= p / 2)
+        q *= 2;
+    const int partner = rank < q ? rank + q : rank - q;
+    if (rank >= q) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers)));
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers,
+                                                 MPI_STATUS_IGNORE)));
+        return rc;
+    }
+    if (partner < p)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers,
+                                                 MPI_STATUS_IGNORE)));
+    for (int m = 1; m < q; m *= 2)
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Sendrecv)(NULL, 0, MPI_BYTE, rank ^ m, TAG_ROUND, NULL, 0, MPI_BYTE,
+                                         rank ^ m, TAG_ROUND, peers, MPI_STATUS_IGNORE)));
+    if (partner < p)
+        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_barrier_recursive_doubling = {
+    .name = "barrier_recursive_doubling",
+    .function = PL_FN_barrier,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "ranks 1, 2, 4, … apart tell each other (Thakur, Rabenseifner, Gropp 2005)",
+    .run = run,
+};

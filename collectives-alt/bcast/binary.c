@@ -1,0 +1,40 @@
+/* Bcast on a complete binary tree, pipelined: rank v, counted from the root, passes on each segment
+ * to 2 v + 1 and 2 v + 2 while it receives the next.
+ *
+ * Source: the binary tree of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, Cluster
+ * Computing 10(2), 2007.
+ * Cost: 2 (floor(log2 p) - 1 + n/s) (a + s b) with segments of s bytes.
+ * Restrictions: none; any root, any layout.
+ * Messages: at most 2 ceil(n/s) from a rank, four of them open at a time with each neighbour.
+ * Scratch: n bytes on ranks with a derived type. */
+#include "bcast.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc;
+    struct pl_bcast bcast;
+    PL_TRY(pl_bcast_begin(call, &bcast));
+    const struct pl_tree tree = pl_kary(bcast.v, bcast.p, 2);
+    PL_TRY(pl_bcast_down(call, &bcast, &tree, call->values[0]));
+    PL_TRY(pl_bcast_end(call, &bcast));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_bcast_binary = {
+    .name = "bcast_binary",
+    .function = PL_FN_bcast,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "binary tree, in segments",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "segment_bytes",
+                    .least = 1,
+                    .most = INT_MAX,
+                    .standard = 65536,
+                    .tries = {1024, 8192, 32768, 65536, 131072},
+                    .summary = "bytes that travel as one message"}},
+    .run = run,
+};

@@ -1,0 +1,40 @@
+/* Bcast on a k-nomial tree: in every round each rank that has the vector sends it to k - 1 others,
+ * the largest subtrees first. k = 2 is bcast_binomial, k >= p is bcast_linear.
+ *
+ * Source: the binomial tree with base k instead of 2, as in the k-nomial trees of Open MPI and
+ * MPICH.
+ * Cost: (k-1) ceil(logk p) (a + n b); where messages to several ranks overlap, ceil(logk p) a.
+ * Restrictions: none; any root, any layout.
+ * Messages: p - 1 of n bytes, at most (k-1) ceil(logk p) from a rank, all open at once.
+ * Scratch: n bytes on ranks with a derived type. */
+#include "bcast.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc;
+    struct pl_bcast bcast;
+    PL_TRY(pl_bcast_begin(call, &bcast));
+    const struct pl_tree tree = pl_knomial(bcast.v, bcast.p, call->values[0]);
+    PL_TRY(pl_bcast_down(call, &bcast, &tree, INT_MAX));
+    PL_TRY(pl_bcast_end(call, &bcast));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_bcast_knomial = {
+    .name = "bcast_knomial",
+    .function = PL_FN_bcast,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "k-nomial tree, (k-1) ceil(logk p) messages from the root",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 4,
+                    .tries = {2, 3, 4, 8, 16, 32},
+                    .summary = "base of the tree: radix - 1 children a level"}},
+    .run = run,
+};

@@ -1,0 +1,41 @@
+/* Bcast as a user would write it: the root sends to one rank after the other.
+ *
+ * Source: the linear broadcast of Calotoiu, Siebert, Wolf, Euro-Par 2012 (section 5.1).
+ * Cost: (p-1) (a + n b).
+ * Restrictions: none; any root, any layout.
+ * Messages: p - 1 blocking sends of the user's datatype in order of rank; on the private
+ * communicator, as those of all variants.
+ * Scratch: none. */
+#include "tools.h"
+
+enum { TAG = 15 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    if (rank != call->root) {
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(call->recvbuf, call->recvcount, call->recvtype,
+                                                 call->root, TAG, peers, MPI_STATUS_IGNORE)));
+        return MPI_SUCCESS;
+    }
+    for (int to = 0; to < p; to++)
+        if (to != rank)
+            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(call->recvbuf, call->recvcount, call->recvtype,
+                                                     to, TAG, peers)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_bcast_naive_send = {
+    .name = "bcast_naive_send",
+    .function = PL_FN_bcast,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "the root sends to one rank after the other (naive)",
+    .scratch_volumes = 0,
+    .run = run,
+};

@@ -1,0 +1,33 @@
+/* What the Bcast algorithms share. They move bytes of the packed signature, never elements: ranks
+ * may describe the same vector by different datatypes. */
+#ifndef PL_BCAST_H
+#define PL_BCAST_H
+
+#include "tools.h"
+#include "trees.h"
+
+struct pl_bcast {
+    MPI_Comm peers; /* private */
+    int p, root;
+    int v;       /* this rank, counted from the root */
+    int n;       /* bytes of the vector */
+    char *bytes; /* all of it: recvbuf, or scratch of n bytes (slot RECV) if the type is derived */
+};
+
+/* Packs at the root; pl_bcast_end unpacks elsewhere. */
+int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast);
+int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast);
+
+/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives
+ * segments while it sends those before to its children, the last child first. */
+int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
+                  const struct pl_tree *tree, int segment);
+
+/* First byte of block i of `blocks` equal blocks; the last ones may be short or empty. */
+int pl_bcast_cut(const struct pl_bcast *bcast, int blocks, int i);
+
+/* Scatter on a binomial tree over the first `blocks` ranks: rank v gets block v, and with it the
+ * blocks of its subtree. */
+int pl_bcast_scatter(const struct pl_call *call, const struct pl_bcast *bcast, int blocks);
+
+#endif

@@ -1,0 +1,131 @@
+/* Everyone to everyone, directly. */
+#include "everyone.h"
+
+#include <string.h>
+
+enum { TAG_AT_ONCE = 11, TAG_PAIRWISE = 12, TAG_OWN = 13 };
+
+struct pl_block pl_from(const struct pl_call *call, int other)
+{
+    const int count = call->recvcounts ? call->recvcounts[other] : call->recvcount;
+    const long long first = call->rdispls ? call->rdispls[other] : (long long)other * count;
+    return (struct pl_block){pl_at(call->recvbuf, first, call->recvtype), count, call->recvtype, 0};
+}
+
+struct pl_block pl_to(const struct pl_call *call, int other)
+{
+    if (call->function == PL_FN_allgather || call->function == PL_FN_allgatherv)
+        return (struct pl_block){call->sendbuf, call->sendcount, call->sendtype, 0};
+    const int count = call->sendcounts ? call->sendcounts[other] : call->sendcount;
+    const long long first = call->sdispls ? call->sdispls[other] : (long long)other * count;
+    return (struct pl_block){pl_at(call->sendbuf, first, call->sendtype), count, call->sendtype, 0};
+}
+
+static int send_and_receive(const struct pl_call *call, MPI_Comm peers, const struct pl_block *out,
+                            int to, const struct pl_block *in, int from, int tag)
+{
+    return pl_raise(call->comm,
+                    PL_MPI(Sendrecv)(out->buf, out->count, out->type, to, tag, (void *)in->buf,
+                                     in->count, in->type, from, tag, peers, MPI_STATUS_IGNORE));
+}
+
+int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank)
+{
+    if (call->sendbuf == MPI_IN_PLACE)
+        return MPI_SUCCESS;
+    const struct pl_block out = pl_to(call, rank), in = pl_from(call, rank);
+    int size = 0;
+    PMPI_Type_size(in.type, &size);
+    if (in.count == 0 || size == 0)
+        return MPI_SUCCESS;
+    if (!pl_dense(out.type) || !pl_dense(in.type))
+        return send_and_receive(call, peers, &out, rank, &in, rank, TAG_OWN);
+    memcpy((void *)in.buf, out.buf, (size_t)in.count * (size_t)size);
+    return MPI_SUCCESS;
+}
+
+/* All that an Alltoall in place sends, packed before anything arrives. */
+static int put_aside(const struct pl_call *call, int p, int *bytes, char **packed)
+{
+    int rc, size;
+    PL_TRY(PMPI_Type_size(call->recvtype, &size));
+    *bytes = size > 0 ? call->recvcount * size : 0;
+    *packed = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)p * (size_t)*bytes);
+    if (!*packed)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    if (*bytes > 0)
+        PL_TRY(pl_pack(call->recvbuf, p * call->recvcount, call->recvtype, *packed, p * *bytes,
+                       call->comm));
+out:
+    return rc;
+}
+
+int pl_everyone_at_once(const struct pl_call *call, bool naive)
+{
+    int rc, p, rank, open = 0, bytes = 0;
+    MPI_Comm peers;
+    char *packed = NULL;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    MPI_Request *requests = pl_requests(call->comm, 2 * p);
+    if (!requests)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    const bool in_place = call->sendbuf == MPI_IN_PLACE;
+    if (in_place && call->function == PL_FN_alltoall)
+        PL_TRY(put_aside(call, p, &bytes, &packed));
+
+    for (int i = naive ? 0 : 1; i < p; i++) {
+        const int from = naive ? i : (rank + p - i) % p, to = naive ? i : (rank + i) % p;
+        if (naive && in_place && i == rank)
+            continue;
+        const struct pl_block in = pl_from(call, from);
+        struct pl_block out;
+        if (packed) /* MPI_PACKED matches any datatype */
+            out = (struct pl_block){packed + (size_t)to * (size_t)bytes, bytes, MPI_PACKED, 0};
+        else
+            out = in_place ? pl_from(call, rank) : pl_to(call, to);
+        PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)((void *)in.buf, in.count, in.type, from,
+                                                  TAG_AT_ONCE, peers, &requests[open])));
+        open++;
+        PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(out.buf, out.count, out.type, to, TAG_AT_ONCE,
+                                                  peers, &requests[open])));
+        open++;
+    }
+    if (!naive)
+        PL_TRY(pl_keep_own(call, peers, rank));
+    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(open, requests, MPI_STATUSES_IGNORE)));
+out:
+    return rc;
+}
+
+/* In place a block can go only where its own replacement comes from: in step s the ranks whose
+ * numbers sum to s (mod p) swap. */
+int pl_everyone_pairwise(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    if (call->sendbuf == MPI_IN_PLACE) {
+        for (int step = 0; step < p; step++) {
+            const int other = (step + p - rank) % p;
+            const struct pl_block in = pl_from(call, other);
+            if (other != rank)
+                PL_TRY(pl_raise(call->comm,
+                                PL_MPI(Sendrecv_replace)((void *)in.buf, in.count, in.type, other,
+                                                         TAG_PAIRWISE, other, TAG_PAIRWISE, peers,
+                                                         MPI_STATUS_IGNORE)));
+        }
+        return rc;
+    }
+    PL_TRY(pl_keep_own(call, peers, rank));
+    for (int step = 1; step < p; step++) {
+        const int to = (rank + step) % p, from = (rank + p - step) % p;
+        const struct pl_block out = pl_to(call, to), in = pl_from(call, from);
+        PL_TRY(send_and_receive(call, peers, &out, to, &in, from, TAG_PAIRWISE));
+    }
+out:
+    return rc;
+}

@@ -1,0 +1,24 @@
+/* Allgather(v) and Alltoall(v) by one message from everyone to everyone, in the datatypes of the
+ * call. */
+#ifndef PL_EVERYONE_H
+#define PL_EVERYONE_H
+
+#include "tools.h"
+
+/* What this rank receives from `other`, and what it sends to it. Not for an Alltoall(v) in place,
+ * whose blocks to send are where others arrive. The field `bytes` is not set. */
+struct pl_block pl_from(const struct pl_call *call, int other);
+struct pl_block pl_to(const struct pl_call *call, int other);
+
+/* The own block from place to place; nothing with MPI_IN_PLACE. */
+int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank);
+
+/* MPI_Irecv and MPI_Isend for every other rank, then MPI_Waitall. Naive: in order of rank, and to
+ * oneself too; else the next rank first. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv
+ * cannot. */
+int pl_everyone_at_once(const struct pl_call *call, bool naive);
+/* p - 1 steps of MPI_Sendrecv, each with another pair of ranks; no scratch. Not for Allgather(v) in
+ * place. */
+int pl_everyone_pairwise(const struct pl_call *call);
+
+#endif

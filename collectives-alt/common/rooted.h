@@ -1,0 +1,60 @@
+/* What Gather(v) and Scatter(v) algorithms share: where blocks are, and three ways to move them
+ * between the root and the others. Gathers and scatters differ in direction alone. */
+#ifndef PL_ROOTED_H
+#define PL_ROOTED_H
+
+#include "tools.h"
+#include "trees.h"
+
+struct pl_place {
+    void *buf;
+    int count;
+    MPI_Datatype type;
+};
+
+/* Block of a rank in the buffer of the root, which alone may ask. */
+struct pl_place pl_root_place(const struct pl_call *call, int rank);
+/* What this rank sends (Gather) or receives (Scatter); nothing at a root with MPI_IN_PLACE. */
+struct pl_place pl_own_place(const struct pl_call *call);
+/* Equal at the root and on the rank, as signatures are. */
+bool pl_place_empty(const struct pl_place *place);
+
+/* The root's own block, from place to place without scratch; nothing with MPI_IN_PLACE. */
+int pl_root_keeps(const struct pl_call *call, MPI_Comm peers);
+
+/* --- one message a rank, between the places themselves: no scratch, any counts (direct.c) --- */
+
+/* Naive: in order of rank, and empty messages too. Else: counted from the root, and without. */
+int pl_direct_blocking(const struct pl_call *call, bool naive);
+/* At most `window` messages are open at the root. Naive: MPI_Isend on the other side too. */
+int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive);
+
+/* --- one message of bytes a rank, counted from the root (window.c) --- */
+
+/* Gather or Scatter with at most `window` messages open at the root. A derived type is unpacked
+ * while the next ones arrive, or packed while those before are under way; that takes `window`
+ * blocks of scratch there, and one block elsewhere. */
+int pl_window_gather(const struct pl_call *call, int window);
+int pl_window_scatter(const struct pl_call *call, int window);
+
+/* --- k-nomial trees of bytes (gather_tree.c, scatter_tree.c) --- */
+
+int pl_tree_gather(const struct pl_call *call, int radix);
+int pl_tree_scatter(const struct pl_call *call, int radix);
+
+/* --- of the bodies above --- */
+
+/* This rank in a Gather or Scatter. */
+struct pl_rooted {
+    MPI_Comm peers; /* private */
+    int p, rank, root;
+    int v;     /* this rank, counted from the root */
+    int bytes; /* of a block; not for Gatherv and Scatterv, where ranks do not agree on it */
+};
+int pl_rooted_begin(const struct pl_call *call, struct pl_rooted *me);
+
+/* Blocks v .. v + count - 1, counted from the root, as bytes one after another: their place in the
+ * root's buffer if they are such already, else NULL. */
+char *pl_root_range(const struct pl_call *call, const struct pl_rooted *me, int v, int count);
+
+#endif

@@ -1,0 +1,121 @@
+/* Teams of ranks and their trees. */
+#include "teams.h"
+#include "trees.h"
+
+enum { TAG_BCAST = 51, TAG_REPORT = 52, TAG_REDUCE = 53 };
+
+int pl_team_rank(const struct pl_team *team, int place)
+{
+    const struct pl_nodes *nodes = team->nodes;
+    if (team->node >= 0)
+        return nodes->members[nodes->first[team->node] + place];
+    return place == nodes->node_of[team->root] ? team->root : nodes->members[nodes->first[place]];
+}
+
+int pl_two_levels(const struct pl_call *call, int root, int radix, struct pl_two_levels *levels)
+{
+    int rc, rank;
+    const struct pl_nodes *nodes;
+    struct pl_team team = {.comm = call->comm, .root = root, .radix = radix, .mine = -1};
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &team.peers));
+    PL_TRY(pl_nodes(call->comm, &nodes));
+    team.nodes = nodes;
+    const int node = nodes->node_of[rank], first = nodes->first[node];
+    levels->top = nodes->node_of[root];
+    levels->leader = 0;
+    levels->node = levels->leaders = team;
+    levels->node.node = node;
+    levels->node.size = nodes->first[node + 1] - first;
+    for (int place = 0; place < levels->node.size; place++) {
+        if (nodes->members[first + place] == rank)
+            levels->node.mine = place;
+        if (nodes->members[first + place] == root)
+            levels->leader = place;
+    }
+    levels->leaders.node = -1;
+    levels->leaders.size = nodes->count;
+    if (levels->node.mine == levels->leader)
+        levels->leaders.mine = node;
+out:
+    return rc;
+}
+
+/* The tree of the team as ranks see it. */
+static struct pl_tree tree_of(const struct pl_team *team, int root)
+{
+    return pl_knomial(pl_from_root(team->mine, root, team->size), team->size, team->radix);
+}
+
+static int rank_of(const struct pl_team *team, int root, int v)
+{
+    return pl_team_rank(team, pl_to_rank(v, root, team->size));
+}
+
+int pl_team_bcast(const struct pl_team *team, int root, void *buf, int count, MPI_Datatype type)
+{
+    int rc = MPI_SUCCESS;
+    if (team->mine < 0)
+        return rc;
+    const struct pl_tree tree = tree_of(team, root);
+    if (tree.parent >= 0)
+        PL_TRY(pl_raise(team->comm, PL_MPI(Recv)(buf, count, type, rank_of(team, root, tree.parent),
+                                                 TAG_BCAST, team->peers, MPI_STATUS_IGNORE)));
+    for (int i = tree.children - 1; i >= 0; i--)
+        PL_TRY(pl_raise(team->comm,
+                        PL_MPI(Send)(buf, count, type, rank_of(team, root, pl_child(&tree, i)),
+                                     TAG_BCAST, team->peers)));
+out:
+    return rc;
+}
+
+int pl_team_report(const struct pl_team *team, int root)
+{
+    int rc = MPI_SUCCESS;
+    if (team->mine < 0)
+        return rc;
+    const struct pl_tree tree = tree_of(team, root);
+    for (int i = 0; i < tree.children; i++)
+        PL_TRY(pl_raise(team->comm,
+                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, rank_of(team, root, pl_child(&tree, i)),
+                                     TAG_REPORT, team->peers, MPI_STATUS_IGNORE)));
+    if (tree.parent >= 0)
+        PL_TRY(
+            pl_raise(team->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, rank_of(team, root, tree.parent),
+                                              TAG_REPORT, team->peers)));
+out:
+    return rc;
+}
+
+int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *call,
+                   const void **value, void *room)
+{
+    int rc = MPI_SUCCESS;
+    if (team->mine < 0)
+        return rc;
+    const int count = call->recvcount;
+    const MPI_Datatype type = call->recvtype;
+    const struct pl_tree tree = tree_of(team, root);
+    void *incoming = NULL;
+    for (int i = 0; i < tree.children; i++) {
+        if (!room)
+            room = pl_scratch_elements(team->comm, PL_SLOT_WORK, count, type);
+        if (!incoming && *value == room)
+            incoming = pl_scratch_elements(team->comm, PL_SLOT_RECV, count, type);
+        void *other = *value == room ? incoming : room;
+        if (!room || !other)
+            return pl_raise(team->comm, MPI_ERR_NO_MEM);
+        PL_TRY(pl_raise(team->comm,
+                        PL_MPI(Recv)(other, count, type, rank_of(team, root, pl_child(&tree, i)),
+                                     TAG_REDUCE, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_raise(team->comm, PL_MPI(Reduce_local)(other == room ? *value : incoming, room,
+                                                         count, type, call->op)));
+        *value = room;
+    }
+    if (tree.parent >= 0)
+        PL_TRY(
+            pl_raise(team->comm, PL_MPI(Send)(*value, count, type, rank_of(team, root, tree.parent),
+                                              TAG_REDUCE, team->peers)));
+out:
+    return rc;
+}

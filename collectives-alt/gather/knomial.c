@@ -1,0 +1,34 @@
+/* Gather on a k-nomial tree: each rank collects the blocks of its subtree and passes them on in one
+ * message. k = 2 is gather_binomial, k >= p a star with all receives open at once.
+ *
+ * Source: the binomial tree of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016 (section 5.2)
+ * with base k instead of 2.
+ * Cost: (k-1) ceil(logk p) a + (p-1)/p n b; fewer levels than the binomial tree pass blocks on, and
+ * a rank receives from its children in any order.
+ * Restrictions: none; any root, any layout.
+ * Messages: one from every rank but the root, at most (k-1) ceil(logk p) to a rank.
+ * Scratch: as gather_binomial. */
+#include "rooted.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    return pl_tree_gather(call, call->values[0]);
+}
+
+const struct pl_variant pl_gather_knomial = {
+    .name = "gather_knomial",
+    .function = PL_FN_gather,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "k-nomial tree, ceil(logk p) levels",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 4,
+                    .tries = {2, 3, 4, 8, 16, 32},
+                    .summary = "base of the tree: radix - 1 children a level"}},
+    .run = run,
+};

@@ -1,0 +1,33 @@
+/* Gather at a root that keeps a window of receives open, root + 1 first.
+ *
+ * Source: the linear algorithm of Open MPI's coll/basic, with MPI_Irecv.
+ * Cost: (p-1) a + (p-1)/p n b; the handshakes of long messages overlap.
+ * Restrictions: none; any root, any layout.
+ * Messages: one of n/p bytes from every rank but the root. At most `window` are open, so that many
+ * ranks do not flood the root; gather_naive_irecv opens all.
+ * Scratch: at a root with a derived type `window` blocks, unpacked while the next arrive; one block
+ * on other ranks with a derived type; `window` requests. */
+#include "rooted.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    return pl_window_gather(call, call->values[0]);
+}
+
+const struct pl_variant pl_gather_linear_nonblocking = {
+    .name = "gather_linear_nonblocking",
+    .function = PL_FN_gather,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "the root keeps a window of receives open",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "window",
+                    .least = 1,
+                    .most = INT_MAX,
+                    .standard = 16,
+                    .tries = {2, 4, 8, 16, 32, 64},
+                    .summary = "messages that are open at the root at a time"}},
+    .run = run,
+};

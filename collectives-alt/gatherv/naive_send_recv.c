@@ -1,0 +1,24 @@
+/* Gatherv as a user would write it: MPI_Send on every rank, MPI_Recv after MPI_Recv at the root.
+ *
+ * Source: MPI_GatherSR of SKaMPI with counts that differ; Reussner, Hunzelmann, ICCS 2001 (section
+ * 5).
+ * Cost: (p-1) a + (n - n_root) b.
+ * Restrictions: none; any root, any layout, any counts.
+ * Messages: one from every rank but the root, empty ones too, in order of rank.
+ * Scratch: none. */
+#include "rooted.h"
+
+static int run(const struct pl_call *call)
+{
+    return pl_direct_blocking(call, true);
+}
+
+const struct pl_variant pl_gatherv_naive_send_recv = {
+    .name = "gatherv_naive_send_recv",
+    .function = PL_FN_gatherv,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "MPI_Send, and MPI_Recv at the root rank by rank",
+    .scratch_volumes = 0,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/* Reduce on two levels: inside each node to one rank, then between these to the root; both on
+ * k-nomial trees. In its own node the root stands for the first rank.
+ *
+ * Source: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, IPDPS 2000 (several levels).
+ * Cost: (radix-1) (ceil(log_radix N) + ceil(log_radix m)) (a + n b + n g) on N nodes of m ranks, of
+ * which the first term is paid between nodes.
+ * Restrictions: the operation must be commutative: trees begin at the root, and nodes may have any
+ * ranks.
+ * Messages: one from every rank but the root, on the private communicator.
+ * Scratch: two vectors on inner ranks, one at the root, and one to copy a derived type. */
+#include "teams.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    int rc, rank;
+    struct pl_two_levels levels;
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_two_levels(call, call->root, call->values[0], &levels));
+
+    const bool root = rank == call->root;
+    const void *value = root ? pl_operand(call) : call->sendbuf;
+    void *room = root ? call->recvbuf : NULL;
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, room));
+    if (!room && value != call->sendbuf)
+        room = (void *)value;
+    PL_TRY(pl_team_reduce(&levels.leaders, levels.top, call, &value, room));
+    if (root && value != call->recvbuf)
+        PL_TRY(pl_copy(value, call->recvbuf, call->recvcount, call->recvtype, call->comm));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_reduce_hierarchical = {
+    .name = "reduce_hierarchical",
+    .function = PL_FN_reduce,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_COMMUTATIVE,
+    .summary = "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
+    .scratch_volumes = 3,
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 2,
+                    .tries = {2, 4, 8},
+                    .summary = "of the k-nomial trees of both levels"}},
+    .run = run,
+};

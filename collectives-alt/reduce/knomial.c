@@ -1,0 +1,33 @@
+/* Reduce on a k-nomial tree: as the binomial one, with k - 1 subtrees a level and fewer levels.
+ *
+ * Source: the k-nomial trees of MPICH; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005 (k = 2).
+ * Cost, for k = radix: (k-1) ceil(log_k p) (a + n b + n g) at most; the last rank's operands pass
+ * ceil(log_k p) messages.
+ * Restrictions: none; the order is kept as in reduce_binomial.
+ * Parameter: radix; 2 is reduce_binomial, p or more lets everybody send to the root.
+ * Messages: one from every rank but the root, on the private communicator.
+ * Scratch: one vector at the root and two on other inner ranks. */
+#include "reductions.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    return pl_reduce_on_tree(call, call->values[0]);
+}
+
+const struct pl_variant pl_reduce_knomial = {
+    .name = "reduce_knomial",
+    .function = PL_FN_reduce,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "k-nomial tree, ceil(log_k p) levels (MPICH)",
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 4,
+                    .tries = {3, 4, 8, 16},
+                    .summary = "k: each level has k - 1 subtrees"}},
+    .scratch_volumes = 3,
+    .run = run,
+};

@@ -1,0 +1,21 @@
+/* Reduce_scatter on a ring: in p - 1 steps each block passes by all ranks, which add their
+ * operands, and ends on its own.
+ *
+ * Source: the ring of Open MPI; Patarasuk, Yuan, JPDC 69(2), 2009. Counts may be uneven, and 0.
+ * Cost: (p-1) (a + m b + m g) for the largest block m; (p-1) a + (p-1)/p n (b + g) if all are
+ * equal.
+ * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
+ * i.
+ * Messages: p - 1 to the next rank, on the private communicator; empty ones are not sent.
+ * Scratch: two of the largest blocks. */
+#include "reductions.h"
+
+const struct pl_variant pl_reduce_scatter_ring = {
+    .name = "reduce_scatter_ring",
+    .function = PL_FN_reduce_scatter,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_COMMUTATIVE,
+    .summary = "a ring of p - 1 steps (Patarasuk and Yuan 2009)",
+    .scratch_volumes = 3,
+    .run = pl_reduce_scatter_by_ring,
+};

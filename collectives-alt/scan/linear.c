@@ -1,0 +1,44 @@
+/* Scan along the ranks: the prefix of the ranks below comes in, and with the own operands goes on.
+ *
+ * Source: the linear algorithm of Open MPI (coll/basic).
+ * Cost: (p-1) (a + n b + n g).
+ * Restrictions: none; the order is kept.
+ * Messages: one from every rank but the last to the next, on the private communicator.
+ * Scratch: one vector. */
+#include "vectors.h"
+
+enum { TAG = 9 };
+
+static int run(const struct pl_call *call)
+{
+    int rc, p, rank;
+    MPI_Comm peers;
+    const int n = call->recvcount;
+    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_private(call->comm, &peers));
+    PL_TRY(pl_alone(call));
+    if (rank > 0) {
+        void *below = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
+        if (!below)
+            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(below, n, call->recvtype, rank - 1, TAG, peers,
+                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_combine(call, below, call->recvbuf, n));
+    }
+    if (rank < p - 1)
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Send)(call->recvbuf, n, call->recvtype, rank + 1, TAG, peers)));
+out:
+    return rc;
+}
+
+const struct pl_variant pl_scan_linear = {
+    .name = "scan_linear",
+    .function = PL_FN_scan,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "the prefix passes from rank to rank (Open MPI)",
+    .scratch_volumes = 2,
+    .run = run,
+};

@@ -1,0 +1,19 @@
+/* Scan by recursive doubling: peers at distance 1, 2, 4, … exchange the results over their groups;
+ * what comes from below is part of the prefix.
+ *
+ * Source: the recursive doubling of MPICH; Sanders, Traeff, EuroPVM/MPI 2006, for its relatives.
+ * Cost: ceil(log2 p) (a + n b + 2 n g).
+ * Restrictions: none. Groups are runs of ranks: the order is kept.
+ * Messages: ceil(log2 p) a rank at most, on the private communicator.
+ * Scratch: two vectors. */
+#include "reductions.h"
+
+const struct pl_variant pl_scan_recursive_doubling = {
+    .name = "scan_recursive_doubling",
+    .function = PL_FN_scan,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "recursive doubling, ceil(log2 p) rounds (MPICH)",
+    .scratch_volumes = 3,
+    .run = pl_prefix_doubling,
+};

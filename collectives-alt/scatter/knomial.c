@@ -1,0 +1,35 @@
+/* Scatter on a k-nomial tree: each rank receives the blocks of its subtree in one message and
+ * passes on those of its children, the largest subtrees first. k = 2 is scatter_binomial, k >= p a
+ * star.
+ *
+ * Source: the minimum-spanning-tree scatter of Chan, Heimlich, Purkayastha, van de Geijn,
+ * Concurrency and Computation 19(13), 2007, with base k instead of 2.
+ * Cost: (k-1) ceil(logk p) a + (p-1)/p n b; fewer levels than the binomial tree pass blocks on.
+ * Restrictions: none; any root, any layout.
+ * Messages: one to every rank but the root, at most (k-1) ceil(logk p) from a rank, all open at
+ * once.
+ * Scratch: as scatter_binomial. */
+#include "rooted.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    return pl_tree_scatter(call, call->values[0]);
+}
+
+const struct pl_variant pl_scatter_knomial = {
+    .name = "scatter_knomial",
+    .function = PL_FN_scatter,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "k-nomial tree, ceil(logk p) levels",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "radix",
+                    .least = 2,
+                    .most = INT_MAX,
+                    .standard = 4,
+                    .tries = {2, 3, 4, 8, 16, 32},
+                    .summary = "base of the tree: radix - 1 children a level"}},
+    .run = run,
+};

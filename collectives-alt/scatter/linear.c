@@ -1,0 +1,24 @@
+/* Scatter from a root that sends to one rank after the other, root + 1 first.
+ *
+ * Source: the linear algorithm of Open MPI's coll/basic.
+ * Cost: (p-1) a + (p-1)/p n b.
+ * Restrictions: none; any root, any layout.
+ * Messages: one of n/p bytes to every rank but the root. They carry the packed signature and begin
+ * behind the root, where scatter_naive_send_recv hands on the users' datatypes from rank 0 on.
+ * Scratch: one block on ranks with a derived type. */
+#include "rooted.h"
+
+static int run(const struct pl_call *call)
+{
+    return pl_window_scatter(call, 1);
+}
+
+const struct pl_variant pl_scatter_linear = {
+    .name = "scatter_linear",
+    .function = PL_FN_scatter,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "the root sends to one rank after the other",
+    .scratch_volumes = 1,
+    .run = run,
+};

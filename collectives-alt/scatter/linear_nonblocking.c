@@ -1,0 +1,33 @@
+/* Scatter from a root that keeps a window of sends open, root + 1 first.
+ *
+ * Source: the linear algorithm of Open MPI's coll/basic, with MPI_Isend.
+ * Cost: (p-1) a + (p-1)/p n b; the handshakes of long messages overlap.
+ * Restrictions: none; any root, any layout.
+ * Messages: one of n/p bytes to every rank but the root, at most `window` open. scatter_naive_isend
+ * opens all.
+ * Scratch: at a root with a derived type `window` blocks, packed while those before are under way;
+ * one block on other ranks with a derived type; `window` requests. */
+#include "rooted.h"
+
+#include <limits.h>
+
+static int run(const struct pl_call *call)
+{
+    return pl_window_scatter(call, call->values[0]);
+}
+
+const struct pl_variant pl_scatter_linear_nonblocking = {
+    .name = "scatter_linear_nonblocking",
+    .function = PL_FN_scatter,
+    .kind = PL_ALGORITHM,
+    .restrictions = PL_ANY,
+    .summary = "the root keeps a window of sends open",
+    .scratch_volumes = 1,
+    .parameters = {{.name = "window",
+                    .least = 1,
+                    .most = INT_MAX,
+                    .standard = 16,
+                    .tries = {2, 4, 8, 16, 32, 64},
+                    .summary = "messages that are open at the root at a time"}},
+    .run = run,
+};

@@ -1,0 +1,24 @@
+/* Scatterv as a user would write it: MPI_Send after MPI_Send at the root, MPI_Recv on every rank.
+ *
+ * Source: the mirror image of MPI_GatherSR of SKaMPI with counts that differ; Reussner, Hunzelmann,
+ * ICCS 2001 (section 5).
+ * Cost: (p-1) a + (n - n_root) b.
+ * Restrictions: none; any root, any layout, any counts.
+ * Messages: one to every rank but the root, empty ones too, in order of rank.
+ * Scratch: none. */
+#include "rooted.h"
+
+static int run(const struct pl_call *call)
+{
+    return pl_direct_blocking(call, true);
+}
+
+const struct pl_variant pl_scatterv_naive_send_recv = {
+    .name = "scatterv_naive_send_recv",
+    .function = PL_FN_scatterv,
+    .kind = PL_NAIVE,
+    .restrictions = PL_ANY,
+    .summary = "MPI_Send at the root rank by rank, and MPI_Recv",
+    .scratch_volumes = 0,
+    .run = run,
+};

@@ -1,0 +1,413 @@
+/* A catalogue of wrong variants in place of the real one: the suite must find each of them. The
+ * library's own functions, which the suite checks anyway, are what is right. */
+#include "cases.h"
+#include "tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void look(const struct pl_call *call, int *p, int *rank)
+{
+    MPI_Comm_size(call->comm, p);
+    MPI_Comm_rank(call->comm, rank);
+}
+
+/* Changes the byte that an array of `type` at `buf` has at element `index`. */
+static void spoil(const void *buf, long long index, MPI_Datatype type)
+{
+    MPI_Aint lb, extent;
+    MPI_Type_get_true_extent(type, &lb, &extent);
+    char *at = pl_at(buf, index, type);
+    at[lb] ^= 1;
+}
+
+static bool significant(const void *buf)
+{
+    return buf && buf != MPI_IN_PLACE;
+}
+
+/* --- data in the wrong place --- */
+
+static int wrong_root(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    return PMPI_Bcast(call->recvbuf, call->recvcount, call->recvtype, (call->root + 1) % p,
+                      call->comm);
+}
+
+static int drops_last(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int last = call->recvcount - 1;
+    if (rank == call->root || last < 0)
+        return pl_call_pmpi(call);
+    struct pl_call copy = *call;
+    MPI_Aint lb, extent;
+    MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
+    char before[64], *at = (char *)pl_at(call->recvbuf, last, call->recvtype) + lb;
+    memcpy(before, at, (size_t)extent);
+    const int rc = pl_call_pmpi(&copy);
+    memcpy(at, before, (size_t)extent);
+    return rc;
+}
+
+static int swaps_blocks(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    MPI_Aint lb, extent;
+    MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
+    for (int i = 0; i < call->recvcount && rank == 0; i++) {
+        char *first = pl_at(call->recvbuf, i, call->recvtype), byte = first[lb];
+        char *last = pl_at(call->recvbuf, i + (long)(p - 1) * call->recvcount, call->recvtype);
+        first[lb] = last[lb];
+        last[lb] = byte;
+    }
+    return rc;
+}
+
+static int one_block_misplaced(const struct pl_call *call)
+{
+    int p, rank, displacements[RANKS_MAX];
+    look(call, &p, &rank);
+    struct pl_call copy = *call;
+    const bool receives = call->function == PL_FN_alltoallv || rank == call->root;
+    for (int i = 0; i < p && receives; i++)
+        displacements[i] = call->rdispls[i] + (i == p - 1);
+    copy.rdispls = displacements;
+    return pl_call_pmpi(&copy);
+}
+
+/* A Bcast for every block: see variants.c on the library's Allgatherv. */
+static int last_block_misplaced(const struct pl_call *call)
+{
+    int p, rank, rc = MPI_SUCCESS;
+    look(call, &p, &rank);
+    for (int i = 0; i < p && rc == MPI_SUCCESS; i++) {
+        void *at = pl_at(call->recvbuf, call->rdispls[i] + (i == p - 1), call->recvtype);
+        if (rank == i && call->sendbuf != MPI_IN_PLACE)
+            PMPI_Sendrecv(call->sendbuf, call->sendcount, call->sendtype, 0, 0, at,
+                          call->recvcounts[i], call->recvtype, 0, 0, MPI_COMM_SELF,
+                          MPI_STATUS_IGNORE);
+        rc = PMPI_Bcast(at, call->recvcounts[i], call->recvtype, i, call->comm);
+    }
+    return rc;
+}
+
+static int ignores_displacements(const struct pl_call *call)
+{
+    int p, rank, displacements[RANKS_MAX];
+    look(call, &p, &rank);
+    struct pl_call copy = *call;
+    for (int i = 0, at = 0; i < p && rank == call->root; at += call->sendcounts[i++])
+        displacements[i] = at;
+    copy.sdispls = displacements;
+    return pl_call_pmpi(&copy);
+}
+
+static int writes_between_blocks(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    spoil(call->recvbuf, 0, call->recvtype); /* displacements begin at 1 */
+    return rc;
+}
+
+static int writes_before_the_buffer(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    ((char *)call->recvbuf)[-16] ^= 1;
+    return rc;
+}
+
+static int writes_at_other_ranks(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if (rank != call->root)
+        *(char *)call->recvbuf ^= 1; /* not significant here */
+    return rc;
+}
+
+static int writes_over_root_in_place(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if (rank == call->root && call->recvbuf == MPI_IN_PLACE)
+        spoil(call->sendbuf, call->sdispls[rank], call->sendtype);
+    return rc;
+}
+
+static int changes_send_buffer(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    if (significant(call->sendbuf) && call->recvcount > 0)
+        spoil(call->sendbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int writes_on_rank_0(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if (rank == 0 && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+/* --- operands --- */
+
+static int swaps_operands(const struct pl_call *call)
+{
+    int p, rank;
+    struct pl_call copy = *call;
+    look(call, &p, &rank);
+    PMPI_Comm_split(call->comm, 0, -rank, &copy.comm);
+    const int rc = pl_call_pmpi(&copy);
+    PMPI_Comm_free(&copy.comm);
+    return rc;
+}
+
+static int leaves_a_rank_out(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if (rank == p - 1 && p > 1 && call->recvcount > 0) /* the sum of those before */
+        PMPI_Sendrecv(pl_operand(call), 1, call->recvtype, 0, 0, call->recvbuf, 1, call->recvtype,
+                      0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+static int rounds(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    double *numbers = call->recvbuf;
+    for (int i = 0; i < call->recvcount && call->recvtype == MPI_DOUBLE; i++)
+        numbers[i] *= 1 + 1e-14;
+    return rc;
+}
+
+static int cuts_uneven_counts(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call), mine = call->recvcounts[rank];
+    if (mine > call->recvcounts[0])
+        spoil(call->recvbuf, mine - 1, call->recvtype);
+    return rc;
+}
+
+static int wrong_for_last_root_in_place(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if (rank == p - 1 && rank == call->root && call->sendbuf == MPI_IN_PLACE && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+/* --- nodes, parameters, memory --- */
+
+static int wrong_on_several_nodes(const struct pl_call *call)
+{
+    const struct pl_nodes *nodes;
+    int rc = pl_nodes(call->comm, &nodes);
+    if (rc == MPI_SUCCESS)
+        rc = pl_call_pmpi(call);
+    if (nodes->count > 1 && !nodes->in_order && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int wrong_for_a_value(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    if (call->values[1] == 7 && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int wrong_for_the_least(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    if (call->values[0] == 2 && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int wrong_for_many(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    if (call->recvcount > 10000)
+        spoil(call->recvbuf, call->recvcount - 1, call->recvtype);
+    return rc;
+}
+
+static int takes_much_scratch(const struct pl_call *call)
+{
+    return pl_scratch(call->comm, PL_SLOT_WORK, 1 << 20) ? pl_call_pmpi(call) : MPI_ERR_NO_MEM;
+}
+
+static int trusts_fresh_scratch(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    const char *scratch = pl_scratch(call->comm, PL_SLOT_WORK, 64);
+    if (scratch && scratch[7] != 0 && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int allocates(const struct pl_call *call)
+{
+    void *block = malloc((size_t)call->recvcount + 1);
+    const int rc = block ? pl_call_pmpi(call) : MPI_ERR_NO_MEM;
+    free(block);
+    return rc;
+}
+
+static void *lost;
+
+static int leaks_once(const struct pl_call *call)
+{
+    if (!lost)
+        lost = malloc(8);
+    return pl_call_pmpi(call);
+}
+
+static int fails_on_one_rank(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    return rank == p - 1 ? MPI_ERR_OTHER : rc;
+}
+
+/* --- barriers --- */
+
+static int does_nothing(const struct pl_call *call)
+{
+    (void)call;
+    return MPI_SUCCESS;
+}
+
+/* Everybody tells rank 0, which alone waits. */
+static int only_collects(const struct pl_call *call)
+{
+    int p, rank;
+    MPI_Comm peers;
+    look(call, &p, &rank);
+    int rc = pl_private(call->comm, &peers);
+    for (int i = 1; i < p && rank == 0 && rc == MPI_SUCCESS; i++)
+        rc = PMPI_Recv(NULL, 0, MPI_BYTE, i, 1, peers, MPI_STATUS_IGNORE);
+    return rank == 0 ? rc : PMPI_Send(NULL, 0, MPI_BYTE, 0, 1, peers);
+}
+
+/* The dissemination without its last round. */
+static int one_round_short(const struct pl_call *call)
+{
+    int p, rank;
+    MPI_Comm peers;
+    look(call, &p, &rank);
+    int rc = pl_private(call->comm, &peers);
+    for (int step = 1; 2 * step < p && rc == MPI_SUCCESS; step *= 2)
+        rc = PMPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % p, 2, NULL, 0, MPI_BYTE,
+                           (rank + p - step) % p, 2, peers, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+#define MUTANT(text, symbol, ...)                                                                  \
+    static const struct pl_variant text##_##symbol = {                                             \
+        .name = #text "_" #symbol, .function = PL_FN_##symbol, .kind = PL_MOCKUP, __VA_ARGS__}
+MUTANT(does_nothing, barrier, .run = does_nothing);
+MUTANT(only_collects, barrier, .run = only_collects);
+MUTANT(one_round_short, barrier, .run = one_round_short);
+MUTANT(wrong_root, bcast, .run = wrong_root);
+MUTANT(drops_last, bcast, .run = drops_last);
+MUTANT(wrong_on_several_nodes, bcast, .run = wrong_on_several_nodes);
+MUTANT(wrong_for_a_value, bcast, .run = wrong_for_a_value,
+       .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 2, .tries = {4}},
+                      {.name = "pieces", .least = 1, .most = 9, .standard = 1, .tries = {3, 7}}});
+MUTANT(wrong_for_the_least, bcast, .run = wrong_for_the_least,
+       .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 8, .tries = {4}}});
+MUTANT(wrong_for_many, bcast, .run = wrong_for_many);
+MUTANT(takes_much_scratch, bcast, .run = takes_much_scratch);
+MUTANT(trusts_fresh_scratch, bcast, .run = trusts_fresh_scratch);
+MUTANT(allocates, bcast, .run = allocates);
+MUTANT(leaks_once, bcast, .run = leaks_once);
+MUTANT(fails_on_one_rank, bcast, .run = fails_on_one_rank);
+MUTANT(writes_before_the_buffer, bcast, .run = writes_before_the_buffer);
+MUTANT(writes_at_other_ranks, gather, .run = writes_at_other_ranks);
+MUTANT(one_block_misplaced, gatherv, .run = one_block_misplaced);
+MUTANT(changes_send_buffer, scatter, .run = changes_send_buffer);
+MUTANT(writes_over_root_in_place, scatterv, .run = writes_over_root_in_place);
+MUTANT(ignores_displacements, scatterv, .run = ignores_displacements);
+MUTANT(swaps_blocks, allgather, .run = swaps_blocks);
+MUTANT(last_block_misplaced, allgatherv, .run = last_block_misplaced);
+MUTANT(swaps_blocks, alltoall, .run = swaps_blocks);
+MUTANT(one_block_misplaced, alltoallv, .run = one_block_misplaced);
+MUTANT(writes_between_blocks, alltoallv, .run = writes_between_blocks);
+MUTANT(takes_much_scratch, alltoallv, .run = takes_much_scratch);
+MUTANT(swaps_operands, allreduce, .restrictions = PL_CONTIGUOUS, .run = swaps_operands);
+MUTANT(rounds, allreduce, .restrictions = PL_CONTIGUOUS, .run = rounds);
+MUTANT(wrong_for_last_root_in_place, reduce, .restrictions = PL_CONTIGUOUS,
+       .run = wrong_for_last_root_in_place);
+MUTANT(cuts_uneven_counts, reduce_scatter, .restrictions = PL_CONTIGUOUS,
+       .run = cuts_uneven_counts);
+MUTANT(changes_send_buffer, reduce_scatter_block, .restrictions = PL_CONTIGUOUS,
+       .run = changes_send_buffer);
+MUTANT(changes_send_buffer, scan, .run = changes_send_buffer);
+MUTANT(leaves_a_rank_out, scan, .run = leaves_a_rank_out);
+MUTANT(swaps_operands, scan, .run = swaps_operands);
+MUTANT(writes_on_rank_0, exscan, .run = writes_on_rank_0);
+
+const struct pl_variant *const pl_catalogue[] = {
+    &does_nothing_barrier,
+    &only_collects_barrier,
+    &one_round_short_barrier,
+    &wrong_root_bcast,
+    &drops_last_bcast,
+    &wrong_on_several_nodes_bcast,
+    &wrong_for_a_value_bcast,
+    &wrong_for_the_least_bcast,
+    &wrong_for_many_bcast,
+    &takes_much_scratch_bcast,
+    &trusts_fresh_scratch_bcast,
+    &allocates_bcast,
+    &leaks_once_bcast,
+    &fails_on_one_rank_bcast,
+    &writes_before_the_buffer_bcast,
+    &writes_at_other_ranks_gather,
+    &one_block_misplaced_gatherv,
+    &changes_send_buffer_scatter,
+    &writes_over_root_in_place_scatterv,
+    &ignores_displacements_scatterv,
+    &swaps_blocks_allgather,
+    &last_block_misplaced_allgatherv,
+    &swaps_blocks_alltoall,
+    &one_block_misplaced_alltoallv,
+    &writes_between_blocks_alltoallv,
+    &takes_much_scratch_alltoallv,
+    &swaps_operands_allreduce,
+    &rounds_allreduce,
+    &wrong_for_last_root_in_place_reduce,
+    &cuts_uneven_counts_reduce_scatter,
+    &changes_send_buffer_reduce_scatter_block,
+    &changes_send_buffer_scan,
+    &leaves_a_rank_out_scan,
+    &swaps_operands_scan,
+    &writes_on_rank_0_exscan,
+};
+const int pl_catalogue_size = sizeof pl_catalogue / sizeof pl_catalogue[0];
+
+const struct pl_variant *pl_variant_by_name(const char *name)
+{
+    (void)name;
+    return NULL;
+}

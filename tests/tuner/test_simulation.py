@@ -1,0 +1,174 @@
+"""A simulated machine as text and settings: everything that needs no SimGrid."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import libraries, simulation
+from plumbline.launch import Job
+from plumbline.launch.simulated import Simulated
+from plumbline.libraries import Installation
+from plumbline.settings import Settings, load
+from plumbline.simulation import SELECTORS, Simulation
+from plumbline.tables import design_of
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Library
+
+SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)
+
+
+def installed(folder: Path) -> Installation:
+    library = Library("simgrid-3.32-ompi", "simgrid", "3.32", "", "/usr", "f", {"selector": "ompi"})
+    return Installation(library, folder / "smpirun", None)
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def test_defaults() -> None:
+    found = load(None, {"simulate": "mvapich2"})
+    assert found.simulation == Simulation(library="mvapich2")
+    assert (found.nprocs, found.nodes, found.ppn) == (32, 32, 1)
+    assert (found.launches, found.launches_max) == (1, 1)
+    assert design_of(found).launches == (1,)
+    assert load(None, {"simulate": "ompi", "nprocs": 5}).nodes == 5
+
+
+def test_a_campaign_of_this_machine_keeps_its_identity() -> None:
+    """What is not simulated is written as it was before there were simulations."""
+    found = load(None, {"nprocs": 4})
+    assert (found.simulation, found.nodes, found.ppn) == (None, 1, 4)
+    assert b"simulate" not in msgspec.json.encode(found)
+    assert b"variants" not in msgspec.json.encode(found)
+
+
+def test_a_campaign_file(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.toml"
+    path.write_text('nprocs = 8\n[simulate]\nlibrary = "mpich"\nlatency_seconds = 1e-6\n')
+    found = load(path, {})
+    assert found.simulation == Simulation(library="mpich", latency_seconds=1e-6)
+    assert found.nprocs == 8
+    other = load(path, {"simulate": "impi"})
+    assert other.simulation == Simulation(library="impi", latency_seconds=1e-6)
+    assert msgspec.json.decode(msgspec.json.encode(other), type=Settings) == other
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[simulate]\n", "missing required field `library`"),
+        ('[simulate]\nlibrary = "lam"\n', "Invalid enum value 'lam'"),
+        ('[simulate]\nlibrary = "ompi"\nlatency = 1\n', "unknown field `latency`"),
+        ('[simulate]\nlibrary = "ompi"\nlatency_seconds = 5.0\n', "latencies are seconds"),
+        ('[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = 0.0\n', "bytes per second"),
+        ('simulate = "ompi"\n', "Expected `object`"),
+        ('launches = 9\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
+        ('launches_max = 2\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
+        ('nprocs = 1\n[simulate]\nlibrary = "ompi"\n', "nprocs must be at least 2"),
+    ],
+)
+def test_campaign_files_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        load(path, {})
+
+
+def test_a_library_that_is_not_known() -> None:
+    with pytest.raises(UsageError, match="there are ompi, mpich, mvapich2, impi"):
+        load(None, {"simulate": "openmpi"})
+
+
+def test_variants_that_may_be_tried() -> None:
+    known = {"MPI_Gather": ["a", "b"], "MPI_Scan": ["c"]}
+    assert load(None, {"nprocs": 4}).tried(known) == known
+    some = load(None, {"nprocs": 4, "variants": ["b"]})
+    assert some.tried(known) == {"MPI_Gather": ["b"], "MPI_Scan": []}
+    assert load(None, {"nprocs": 4, "variants": []}).tried(known)["MPI_Gather"] == []
+
+
+# --- platform and machine -----------------------------------------------------------------------
+
+
+def test_the_platform_is_xml_that_says_what_was_asked_for() -> None:
+    (cluster,) = ElementTree.fromstring(simulation.platform(SLOW, 12))
+    assert cluster.attrib["radical"] == "0-11"
+    assert float(cluster.attrib["lat"].removesuffix("s")) == 5e-5
+    assert float(cluster.attrib["bw"].removesuffix("Bps")) == 1.25e8
+    assert cluster.attrib["bb_sharing_policy"] == "FATPIPE"
+    hosts = simulation.hostfile(12).split()
+    assert len(set(hosts)) == 12 and hosts[0] == "node-0" and hosts[-1] == "node-11"
+
+
+def test_a_machine_is_its_platform() -> None:
+    """Not the library that is re-created on it, and not the machine that simulates."""
+    machines = {simulation.machine(Simulation(library=one), 32) for one in SELECTORS}  # type: ignore[arg-type]
+    assert len(machines) == 1
+    (machine,) = machines
+    assert simulation.machine(SLOW, 32).id != machine.id
+    assert simulation.machine(Simulation(library="ompi"), 31).id != machine.id
+    assert "simulated" in machine.host
+
+
+# --- how ranks are started ----------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path) -> None:
+    job = Job(["/opt/probe", "--plan", "/tmp/plan"], 3, False, tmp_path)
+    words = Simulated(SLOW).command(installed(Path("/opt/bin")), job)
+    assert words[:4] == ["/opt/bin/smpirun", "-quiet", "-np", "3"]
+    assert words[-3:] == job.program
+    assert "--cfg=smpi/coll-selector:ompi" in words
+    assert "--cfg=smpi/simulate-computation:no" in words
+    assert Path(words[words.index("-platform") + 1]).read_text() == simulation.platform(SLOW, 3)
+    assert Path(words[words.index("-hostfile") + 1]).read_text() == simulation.hostfile(3)
+
+
+@pytest.mark.parametrize("path", ["/tmp/a b/plan", "/tmp/*/plan", "/tmp/$HOME/plan"])
+def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> None:
+    job = Job(["/opt/probe", "--plan", path], 3, False, tmp_path)
+    with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
+        Simulated(SLOW).command(installed(Path("/opt/bin")), job)
+
+
+# --- SimGrid as a library -----------------------------------------------------------------------
+
+
+def test_no_simgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PlumblineError, match=r"no smpirun on PATH.*Debian: libsimgrid-dev.*make"):
+        libraries.find_simulated("ompi")
+    with pytest.raises(PlumblineError, match="no smpirun under"):
+        libraries.find_simulated("ompi", tmp_path)
+
+
+def simgrid(folder: Path, says: str = "SimGrid version 3.99") -> Path:
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    smpirun = folder / "bin" / "smpirun"
+    smpirun.write_text(f'#!/bin/sh\n[ "$1" = -version ] && echo "{says}" || echo abc\n')
+    smpirun.chmod(0o755)
+    return folder
+
+
+def test_one_installation_is_several_libraries(tmp_path: Path) -> None:
+    found = [libraries.find_simulated(one, simgrid(tmp_path))[1].library for one in SELECTORS]
+    assert [one.id for one in found] == [f"simgrid-3.99-{one}" for one in SELECTORS]
+    assert len({one.fingerprint for one in found}) == len(SELECTORS)
+    assert {one.version for one in found} == {"3.99"}
+
+
+def test_another_program_of_that_name(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match="is this SimGrid's"):
+        libraries.find_simulated("ompi", simgrid(tmp_path, "smpirun of somebody else"))
+
+
+def test_simgrid_is_no_library_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{simgrid(tmp_path) / 'bin'}")
+    with pytest.raises(PlumblineError, match="no supported MPI library found"):
+        libraries.find()
