@@ -8,6 +8,7 @@
 #include "kept.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { ALIGNMENT = 64 };
@@ -102,9 +103,14 @@ size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *
         PMPI_Type_get_extent(call->recvtype, &lb, &extent);
         PMPI_Type_get_true_extent(call->recvtype, &lb, &true_extent);
         const long long elements = volume / size + p;
-        one = (size_t)(elements * (extent < 0 ? -extent : extent) + true_extent);
+        if (__builtin_mul_overflow((size_t)elements, (size_t)(extent < 0 ? -extent : extent), &one))
+            return SIZE_MAX;
+        one += (size_t)true_extent;
     }
-    return 4096 + 256 * (size_t)p + (size_t)variant->scratch_volumes * one;
+    const size_t words = 4096 + 256 * (size_t)p;
+    if (__builtin_mul_overflow((size_t)variant->scratch_volumes, one, &one))
+        return SIZE_MAX;
+    return one < SIZE_MAX - words ? one + words : SIZE_MAX;
 }
 
 MPI_Request *pl_requests(MPI_Comm comm, int count)

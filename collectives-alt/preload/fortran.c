@@ -52,21 +52,20 @@ static void *address(void *buffer)
 #define OP(handle) PMPI_Op_f2c(*(handle))
 #define COMM(handle) PMPI_Comm_f2c(*(handle))
 
-/* One subroutine under both names: PARAMETERS but the last, ierror, and a call of the C function.
- */
-#define UNPACK(...) __VA_ARGS__
+/* One subroutine under both names, and its C function. */
 #define SUBROUTINE(name, parameters, call)                                                         \
-    EXPORT void mpi_##name##_(UNPACK parameters MPI_Fint *ierror);                                 \
-    EXPORT void mpi_##name##_f08_(UNPACK parameters MPI_Fint *ierror)                              \
-        __attribute__((alias("mpi_" #name "_")));                                                  \
-    void mpi_##name##_(UNPACK parameters MPI_Fint *ierror)                                         \
+    EXPORT void mpi_##name##_ parameters;                                                          \
+    EXPORT void mpi_##name##_f08_ parameters __attribute__((alias("mpi_" #name "_")));             \
+    void mpi_##name##_ parameters                                                                  \
     {                                                                                              \
         const int rc = call;                                                                       \
         if (ierror)                                                                                \
             *ierror = rc;                                                                          \
     }
 
-/* What most of them begin with. */
+/* What most of them have in common. */
+#define IERROR MPI_Fint *ierror
+#define LAST Integer comm, MPI_Fint *ierror
 #define SEND void *sendbuf, Integer sendcount, Integer sendtype
 #define SENDV void *sendbuf, Integer sendcounts, Integer sdispls, Integer sendtype
 #define RECV void *recvbuf, Integer recvcount, Integer recvtype
@@ -79,34 +78,34 @@ static void *address(void *buffer)
 #define REDUCED address(sendbuf), address(recvbuf), *count, TYPE(type), OP(op)
 
 /* clang-format off */
-SUBROUTINE(init, (), MPI_Init(NULL, NULL))
-SUBROUTINE(init_thread, (Integer required, MPI_Fint *provided,),
+SUBROUTINE(init, (IERROR), MPI_Init(NULL, NULL))
+SUBROUTINE(init_thread, (Integer required, MPI_Fint *provided, IERROR),
            MPI_Init_thread(NULL, NULL, *required, provided))
-SUBROUTINE(finalize, (), MPI_Finalize())
-SUBROUTINE(barrier, (Integer comm,), MPI_Barrier(COMM(comm)))
-SUBROUTINE(bcast, (RECV, Integer root, Integer comm,), MPI_Bcast(RECEIVED, *root, COMM(comm)))
-SUBROUTINE(gather, (SEND, RECV, Integer root, Integer comm,),
+SUBROUTINE(finalize, (IERROR), MPI_Finalize())
+SUBROUTINE(barrier, (LAST), MPI_Barrier(COMM(comm)))
+SUBROUTINE(bcast, (RECV, Integer root, LAST), MPI_Bcast(RECEIVED, *root, COMM(comm)))
+SUBROUTINE(gather, (SEND, RECV, Integer root, LAST),
            MPI_Gather(SENT, RECEIVED, *root, COMM(comm)))
-SUBROUTINE(gatherv, (SEND, RECVV, Integer root, Integer comm,),
+SUBROUTINE(gatherv, (SEND, RECVV, Integer root, LAST),
            MPI_Gatherv(SENT, RECEIVEDV, *root, COMM(comm)))
-SUBROUTINE(scatter, (SEND, RECV, Integer root, Integer comm,),
+SUBROUTINE(scatter, (SEND, RECV, Integer root, LAST),
            MPI_Scatter(SENT, RECEIVED, *root, COMM(comm)))
-SUBROUTINE(scatterv, (SENDV, RECV, Integer root, Integer comm,),
+SUBROUTINE(scatterv, (SENDV, RECV, Integer root, LAST),
            MPI_Scatterv(SENTV, RECEIVED, *root, COMM(comm)))
-SUBROUTINE(allgather, (SEND, RECV, Integer comm,), MPI_Allgather(SENT, RECEIVED, COMM(comm)))
-SUBROUTINE(allgatherv, (SEND, RECVV, Integer comm,), MPI_Allgatherv(SENT, RECEIVEDV, COMM(comm)))
-SUBROUTINE(alltoall, (SEND, RECV, Integer comm,), MPI_Alltoall(SENT, RECEIVED, COMM(comm)))
-SUBROUTINE(alltoallv, (SENDV, RECVV, Integer comm,), MPI_Alltoallv(SENTV, RECEIVEDV, COMM(comm)))
-SUBROUTINE(reduce, (OPERANDS, Integer root, Integer comm,),
+SUBROUTINE(allgather, (SEND, RECV, LAST), MPI_Allgather(SENT, RECEIVED, COMM(comm)))
+SUBROUTINE(allgatherv, (SEND, RECVV, LAST), MPI_Allgatherv(SENT, RECEIVEDV, COMM(comm)))
+SUBROUTINE(alltoall, (SEND, RECV, LAST), MPI_Alltoall(SENT, RECEIVED, COMM(comm)))
+SUBROUTINE(alltoallv, (SENDV, RECVV, LAST), MPI_Alltoallv(SENTV, RECEIVEDV, COMM(comm)))
+SUBROUTINE(reduce, (OPERANDS, Integer root, LAST),
            MPI_Reduce(REDUCED, *root, COMM(comm)))
-SUBROUTINE(allreduce, (OPERANDS, Integer comm,), MPI_Allreduce(REDUCED, COMM(comm)))
-SUBROUTINE(reduce_scatter_block, (OPERANDS, Integer comm,),
+SUBROUTINE(allreduce, (OPERANDS, LAST), MPI_Allreduce(REDUCED, COMM(comm)))
+SUBROUTINE(reduce_scatter_block, (OPERANDS, LAST),
            MPI_Reduce_scatter_block(REDUCED, COMM(comm)))
 SUBROUTINE(reduce_scatter,
-           (void *sendbuf, void *recvbuf, Integer counts, Integer type, Integer op, Integer comm,),
+           (void *sendbuf, void *recvbuf, Integer counts, Integer type, Integer op, LAST),
            MPI_Reduce_scatter(address(sendbuf), address(recvbuf), counts, TYPE(type), OP(op),
                               COMM(comm)))
-SUBROUTINE(scan, (OPERANDS, Integer comm,), MPI_Scan(REDUCED, COMM(comm)))
-SUBROUTINE(exscan, (OPERANDS, Integer comm,), MPI_Exscan(REDUCED, COMM(comm)))
+SUBROUTINE(scan, (OPERANDS, LAST), MPI_Scan(REDUCED, COMM(comm)))
+SUBROUTINE(exscan, (OPERANDS, LAST), MPI_Exscan(REDUCED, COMM(comm)))
 /* clang-format on */
 #endif

@@ -79,25 +79,35 @@ static bool loaded(struct pl_function_state *state)
     return true;
 }
 
-int pl_replace(const struct pl_call *call)
+/* The first call on a communicator, or the first of its function there. */
+static int find_place(const struct pl_call *call, struct pl_place **place)
 {
-    int rc;
-    long long bytes;
     struct pl_function_state *state = &pl_state.functions[call->function];
-    struct pl_place *place = pl_last_place(call->comm);
-    if (!place || !place->choices[call->function].known) {
-        if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
-            call->comm == MPI_COMM_NULL)
-            return pl_call_pmpi(call);
-        PL_TRY(pl_place_of(call->comm, call->function, &place));
-    }
-    struct pl_active_rule *rule = find(place, call, &bytes);
-    if (!rule)
-        return pl_call_pmpi(call);
+    *place = NULL;
+    if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
+        call->comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    return pl_place_of(call->comm, call->function, place);
+}
+
+static int run(struct pl_active_rule *rule, const struct pl_call *call, long long bytes)
+{
+    struct pl_function_state *state = &pl_state.functions[call->function];
     pl_count(&rule->replaced, 1);
     pl_count(&state->replaced, 1);
     pl_count(&state->bytes, bytes);
-    rc = pl_spec_run(&rule->rule->spec, call);
-out:
-    return rc;
+    return pl_spec_run(&rule->rule->spec, call);
+}
+
+int pl_replace(const struct pl_call *call)
+{
+    long long bytes;
+    struct pl_place *place = pl_last_place(call->comm);
+    if (!place || !place->choices[call->function].known) {
+        const int rc = find_place(call, &place);
+        if (rc != MPI_SUCCESS)
+            return rc;
+    }
+    struct pl_active_rule *rule = place ? find(place, call, &bytes) : NULL;
+    return rule ? run(rule, call, bytes) : pl_call_pmpi(call);
 }
