@@ -11,8 +11,10 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.guidelines import Guidelines
+from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory
-from plumbline.settings import Settings
+from plumbline.settings import Settings, load
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -375,3 +377,20 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
         tmp_path / "two"
     }
     assert list((tmp_path / "one").iterdir())
+
+
+def test_which_guidelines_are_verified() -> None:
+    """Those of the file that are not marked, all of them, or those that are named."""
+    every = load_guidelines()
+    there = msgspec.structs.replace(bench(), guidelines=every)
+
+    def chosen(*ids: str) -> Guidelines:
+        return loop.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))
+
+    assert chosen("all") == every and every.rank is not None
+    assert chosen() == every.selected(())
+    assert len(chosen().patterns) < len(every.patterns) and chosen().rank is None
+    found = chosen("GL3", every.rank.id)
+    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
+    with pytest.raises(UsageError, match=r"GL99; there are .*PL1"):
+        chosen("GL99")

@@ -42,7 +42,7 @@ from plumbline_exporters.registry import exporters, write
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
     """The last campaign of these settings on this machine and library, or another one. Raises
     UsageError when the settings ask for what the probe or the guidelines do not know."""
-    _chosen(bench, settings)
+    chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     if not isinstance(settings.variants, msgspec.UnsetType):
@@ -108,7 +108,7 @@ def _circumstances(bench: Workbench) -> list[str]:
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
-    plan = tables.plan(settings, tables.cases(_chosen(bench, settings), settings))
+    plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
@@ -155,7 +155,7 @@ class Loop:
         self._campaign = campaign
         self._settings = settings
         self._folder = folder
-        self._guidelines = _chosen(bench, settings)
+        self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
         catalogue = bench.catalogue
@@ -341,7 +341,7 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
+def chosen(bench: Workbench, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
     names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]

@@ -119,7 +119,7 @@ class Menu:
         found = {}
         for one in variant.parameters if variant else []:
             most = size - 1 if one.name.endswith("_bytes") else one.most
-            if one.name in ("radix", "fan_out"):  # of ranks: more make no other tree
+            if one.name in ("radix", "fan_out", "window"):  # of ranks: more make no difference
                 most = self._nprocs
             values = [value for value in sorted({one.standard, *one.tries}) if value <= most]
             if set(values) - {one.standard}:
