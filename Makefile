@@ -22,7 +22,8 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: help setup build campaign test test-applications check bench install clean distclean
+.PHONY: help setup build campaign test test-applications test-variants check bench install clean \
+        distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -40,13 +41,16 @@ build: $(STAMPS)/run-packages  ## probes, variants and preload library for the M
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build  ## all tests (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build build/mpich/ready  ## all tests (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
+
+test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## each variant with all combinations of factors, sanitizers, valgrind (hours)
+	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
 
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)
@@ -87,6 +91,12 @@ $(STAMPS)/python: pyproject.toml $(STAMPS)/run-packages
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
+
+# A second MPI library for the tests. Without an index they are skipped.
+build/mpich/ready:
+	@$(PYTHON) -m venv build/mpich
+	@if build/mpich/bin/pip install --quiet 'mpich==5.0.2'; then touch $@; \
+	else rm -rf build/mpich; echo 'no MPICH: its tests will be skipped' >&2; fi
 
 $(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
 $(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))

@@ -1,13 +1,36 @@
-"""Builds the variants, the preload library and the test programs once a session."""
+"""Builds the variants, the preload library and the test programs once a session, and the suite of
+the variants once more with other sanitizers and for MPICH."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.collectives_alt.programs import Build, make
+from tests.collectives_alt.programs import ADDRESSES, MPICH, Build, make, make_suite
 from tests.hosts import two_hosts  # noqa: F401
 
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return make(tmp_path_factory.mktemp("collectives-alt"))
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Traps addresses out of bounds and undefined behaviour."""
+    folder = tmp_path_factory.mktemp("collectives-alt-guarded")
+    return make_suite(Build(folder, sanitizers=ADDRESSES))
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """For valgrind."""
+    return make_suite(Build(tmp_path_factory.mktemp("collectives-alt-bare"), sanitizers=""))
+
+
+@pytest.fixture(scope="session")
+def under_mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    wrapper = MPICH / "bin" / "mpicc"
+    if not wrapper.exists():
+        pytest.skip("no MPICH in build/mpich: `make build/mpich/ready` fetches its wheel")
+    folder = tmp_path_factory.mktemp("collectives-alt-mpich")
+    return make_suite(Build(folder, mpicc=str(wrapper)))

@@ -289,6 +289,33 @@ static int fails_on_one_rank(const struct pl_call *call)
     return rank == p - 1 ? MPI_ERR_OTHER : rc;
 }
 
+/* --- what only hygiene.c can see --- */
+
+/* Its own message, where a receive of the application may get it. */
+static int sends_openly(const struct pl_call *call)
+{
+    int p, rank, done;
+    MPI_Request request;
+    look(call, &p, &rank);
+    MPI_Irecv(NULL, 0, MPI_BYTE, rank, 5, call->comm, &request);
+    MPI_Request sent;
+    MPI_Isend(NULL, 0, MPI_BYTE, rank, 5, call->comm, &sent);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done) {
+        MPI_Cancel(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return pl_call_pmpi(call);
+}
+
+static int keeps_a_communicator(const struct pl_call *call)
+{
+    MPI_Comm copy;
+    PMPI_Comm_split(call->comm, 0, 0, &copy);
+    return pl_call_pmpi(call);
+}
+
 /* --- barriers --- */
 
 static int does_nothing(const struct pl_call *call)
@@ -328,6 +355,8 @@ static int one_round_short(const struct pl_call *call)
 MUTANT(does_nothing, barrier, .run = does_nothing);
 MUTANT(only_collects, barrier, .run = only_collects);
 MUTANT(one_round_short, barrier, .run = one_round_short);
+MUTANT(sends_openly, gather, .run = sends_openly);
+MUTANT(keeps_a_communicator, scatter, .run = keeps_a_communicator);
 MUTANT(wrong_root, bcast, .run = wrong_root);
 MUTANT(drops_last, bcast, .run = drops_last);
 MUTANT(wrong_on_several_nodes, bcast, .run = wrong_on_several_nodes);
@@ -371,6 +400,8 @@ const struct pl_variant *const pl_catalogue[] = {
     &does_nothing_barrier,
     &only_collects_barrier,
     &one_round_short_barrier,
+    &sends_openly_gather,
+    &keeps_a_communicator_scatter,
     &wrong_root_bcast,
     &drops_last_bcast,
     &wrong_on_several_nodes_bcast,

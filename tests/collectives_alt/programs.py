@@ -51,7 +51,10 @@ def make(folder: Path) -> Build:
     build = make_suite(Build(folder))
     make_library(build, build.preload, "-Werror")
     compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
-    for name in ("hygiene", "volume", "catalogue", "trees", "halving"):
+    hygiene = ["hygiene.c", "cases.c", "layouts.c"]
+    compile_program(build, "hygiene", hygiene)
+    compile_program(build, "hygiene_of_mutants", ["mutants.c", *hygiene])
+    for name in ("volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     parser = [
         str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")
@@ -63,6 +66,7 @@ def make(folder: Path) -> Build:
 
 
 def make_suite(build: Build) -> Build:
+    """The archive and `variants` alone."""
     static = build.folder / "libcollectives-alt.a"
     make_library(build, static, f"-Werror {build.sanitizers}")
     compile_program(build, "variants", SUITE, options=WRAPPED)
