@@ -1,4 +1,6 @@
-/* Allreduce as Iallreduce, then Wait; see immediate.h. */
+/* Allreduce as Iallreduce, then Wait; see immediate.h.
+ *
+ * Restrictions: contiguous types (operands.c). */
 #include "immediate.h"
 
-PL_IMMEDIATE(allreduce, "Iallreduce", PL_ANY);
+PL_IMMEDIATE(allreduce, "Iallreduce", PL_CONTIGUOUS);

@@ -1,15 +1,15 @@
 /* Allreduce as `pieces` calls of Allreduce on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Allreduce(n / pieces).
- * Restrictions: none; the library's own Allreduce keeps the order of operands.
- * Scratch: none. */
+ * Restrictions: contiguous types (operands.c); the library's own Allreduce keeps the order of
+ * operands. Scratch: none. */
 #include "split.h"
 
 const struct pl_variant pl_allreduce_as_split = {
     .name = "allreduce_as_split",
     .function = PL_FN_allreduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of the vector (GL2)",
     .parameters = PL_SPLIT_PARAMETERS,
     .run = pl_split_elements,

@@ -1,12 +1,12 @@
-/* Allreduce as a user writes it: rank 0 receives from one rank after the other, adds, and sends the
- * result to one after the other.
+/* Allreduce as a user writes it: rank 0 receives from one rank after the other, adds, and sends
+ * the result to one after the other.
  *
- * Source: seed 004 (SKaMPI): collective operations made of Send and Recv.
+ * Source: the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012.
  * Cost: 2 (p-1) (a + n b) + (p-1) n g.
  * Restrictions: none; operands come in the order of ranks.
  * Messages: one from every rank to rank 0 and one back, on the private communicator.
  * Scratch: one vector at rank 0. */
-#include "vectors.h"
+#include "reductions.h"
 
 static int run(const struct pl_call *call)
 {
@@ -30,7 +30,7 @@ const struct pl_variant pl_allreduce_naive_recv_send = {
     .function = PL_FN_allreduce,
     .kind = PL_NAIVE,
     .restrictions = PL_ANY,
-    .summary = "rank 0 receives from each, adds, and sends to each (SKaMPI)",
+    .summary = "rank 0 receives from each, adds, and sends to each (Calotoiu et al. 2012)",
     .scratch_volumes = 2,
     .run = run,
 };

@@ -1,18 +1,18 @@
 /* Allreduce as reduce-scatter by recursive halving, then allgather by recursive doubling.
  *
- * Source: Rabenseifner, ICCS 2004, section 3; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
+ * Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
  * Cost, p a power of two: 2 log2 p a + 2 (p-1)/p n b + (p-1)/p n g. Else p - 2^k ranks send their
  * vector to a neighbour first and get the result from it, which adds 2 (a + n b) + n g.
  * Restrictions: none. Peers are at distance 1, 2, 4, …, so every partial result is over a run of
  * ranks: the order is kept.
- * Messages: 2 log2 p a rank, on the private communicator; blocks differ by at most one element, and
- * empty ones are not sent.
- * Scratch: one vector, two if the operation is not commutative. */
-#include "vectors.h"
+ * Messages: 2 log2 p a rank, on the private communicator; blocks differ by at most one element,
+ * and empty ones are not sent.
+ * Scratch: one vector. */
+#include "halving.h"
 
 /* Undoes the halving: both sides know one more half. */
 static int allgather(const struct pl_partial *partial, const struct pl_fold *fold,
-                     const struct pl_parts *blocks)
+                     const struct pl_cut *blocks)
 {
     int rc = MPI_SUCCESS;
     for (int distance = fold->power / 2; distance > 0; distance /= 2) {
@@ -32,7 +32,7 @@ static int run(const struct pl_call *call)
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
     const struct pl_fold fold = pl_fold_of(p, rank, 0);
-    const struct pl_parts blocks = {.n = call->recvcount, .parts = fold.power};
+    const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};
     PL_TRY(pl_fold_in(&partial, &fold, rank));
     if (fold.place >= 0) {
         PL_TRY(pl_halve(&partial, &fold, &blocks, true));

@@ -1,14 +1,13 @@
 /* Allreduce up and down one k-nomial tree with rank 0 on top.
  *
- * Source: the reduce + bcast algorithm of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section
- * 4.5, for k = 2. Cost, for k = radix: 2 (k-1) ceil(log_k p) (a + n b) + (k-1) ceil(log_k p) n g at
- * most.
+ * Source: the reduce + bcast algorithm of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005 (k = 2).
+ * Cost, for k = radix: 2 (k-1) ceil(log_k p) (a + n b) + (k-1) ceil(log_k p) n g at most.
  * Restrictions: none. Subtrees are runs of ranks: the order is kept.
  * Parameter: radix.
  * Messages: one up and one down from and to every rank but 0, on the private communicator.
- * Scratch: one vector, two on inner ranks if the operation is not commutative. */
+ * Scratch: one vector on inner ranks. */
+#include "reductions.h"
 #include "trees.h"
-#include "vectors.h"
 
 #include <limits.h>
 

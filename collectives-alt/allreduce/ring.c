@@ -7,7 +7,7 @@
  * Messages: 2 (p-1) to the next rank, on the private communicator; blocks differ by at most one
  * element, and empty ones are not sent.
  * Scratch: two blocks. */
-#include "vectors.h"
+#include "reductions.h"
 
 static int run(const struct pl_call *call)
 {
@@ -18,8 +18,8 @@ static int run(const struct pl_call *call)
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
-    const struct pl_parts blocks = {.n = call->recvcount, .parts = p};
-    const struct pl_range own = pl_part(&blocks, rank);
+    const struct pl_cut blocks = {.n = call->recvcount, .ranges = p};
+    const struct pl_range own = pl_cut_range(&blocks, rank);
     void *place = pl_at(call->recvbuf, own.first, call->recvtype), *block = place;
     PL_TRY(pl_ring(call, peers, &blocks, rank, call->sendbuf != MPI_IN_PLACE, &block));
     if (block != place)

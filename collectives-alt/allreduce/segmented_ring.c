@@ -1,15 +1,16 @@
-/* Allreduce on a ring whose blocks travel in segments: while a segment is added, the next one is on
- * its way.
+/* Allreduce on a ring whose blocks travel in segments: while a segment is added, the next one is
+ * on its way.
  *
  * Source: the segmented ring of Open MPI; Patarasuk, Yuan, JPDC 69(2), 2009 for the ring.
- * Cost for m segments a block: ((p-1) (m + 1)) a + 2 (p-1)/p n b, of which the (p-1)/p n g hide all
- * but 1/m.
+ * Cost for m segments a block: (p-1) (m + 1) a + 2 (p-1)/p n b, of which the (p-1)/p n g hide
+ * all but 1/m.
  * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
  * i.
  * Parameter: segment_bytes.
  * Messages: (p-1) (m + 1) to the next rank, on the private communicator.
- * Scratch: three blocks: one comes in, one leaves, and one comes in early. */
-#include "vectors.h"
+ * Scratch: three blocks, of which one comes in, one leaves, and one comes in early; fewer if there
+ * are fewer steps. */
+#include "reductions.h"
 
 #include <limits.h>
 
@@ -19,9 +20,10 @@ struct ring {
     const struct pl_call *call;
     MPI_Comm peers;
     int p, rank;
-    struct pl_parts blocks;
+    struct pl_cut blocks;
     int most, segment, segments; /* elements of a block and of a segment; segments of a block */
-    void *rooms;                 /* three blocks, by step */
+    int kept;                    /* blocks there is room for */
+    void *rooms;                 /* of these blocks, which the steps take in turn */
 };
 
 /* Message t carries segment t % segments in step t / segments. In step s the block of rank - s - 1
@@ -30,7 +32,7 @@ static struct pl_range segment_of(const struct ring *ring, long long t, int back
 {
     const int step = (int)(t / ring->segments), i = (int)(t % ring->segments);
     const int block = (ring->rank - step - back + 2 * ring->p) % ring->p;
-    struct pl_range range = pl_part(&ring->blocks, block);
+    struct pl_range range = pl_cut_range(&ring->blocks, block);
     const int skip = range.count < i * ring->segment ? range.count : i * ring->segment;
     range.first += skip;
     range.count -= skip;
@@ -43,7 +45,8 @@ static struct pl_range segment_of(const struct ring *ring, long long t, int back
 static void *room_of(const struct ring *ring, long long t)
 {
     const long long step = t / ring->segments, i = t % ring->segments;
-    return pl_at(ring->rooms, step % 3 * ring->most + i * ring->segment, ring->call->recvtype);
+    return pl_at(ring->rooms, step % ring->kept * ring->most + i * ring->segment,
+                 ring->call->recvtype);
 }
 
 static int post(const struct ring *ring, long long t, MPI_Request *request)
@@ -100,16 +103,18 @@ static int run(const struct pl_call *call)
     if (ring.p == 1 || call->recvcount == 0)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &ring.peers));
-    ring.blocks = (struct pl_parts){.n = call->recvcount, .parts = ring.p};
-    ring.most = pl_part(&ring.blocks, 0).count;
+    ring.blocks = (struct pl_cut){.n = call->recvcount, .ranges = ring.p};
+    ring.most = pl_cut_range(&ring.blocks, 0).count;
     ring.segment = pl_segment(call, call->values[0], ring.most);
     ring.segments = ring.most / ring.segment + (ring.most % ring.segment > 0);
-    ring.rooms = pl_scratch_elements(call->comm, PL_SLOT_RECV, 3 * ring.most, call->recvtype);
+    ring.kept = ring.p - 1 < 3 ? ring.p - 1 : 3;
+    ring.rooms =
+        pl_scratch_elements(call->comm, PL_SLOT_RECV, ring.kept * ring.most, call->recvtype);
     if (!ring.rooms)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
     PL_TRY(reduce_scatter(&ring));
 
-    const struct pl_range own = pl_part(&ring.blocks, ring.rank);
+    const struct pl_range own = pl_cut_range(&ring.blocks, ring.rank);
     const void *block = room_of(&ring, (long long)(ring.p - 2) * ring.segments);
     PL_TRY(pl_copy(block, pl_at(call->recvbuf, own.first, call->recvtype), own.count,
                    call->recvtype, call->comm));
@@ -130,6 +135,6 @@ const struct pl_variant pl_allreduce_segmented_ring = {
                     .standard = 65536,
                     .tries = {4096, 16384, 65536, 262144, 1048576},
                     .summary = "bytes that one message carries"}},
-    .scratch_volumes = 3,
+    .scratch_volumes = 2,
     .run = run,
 };

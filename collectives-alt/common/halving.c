@@ -1,5 +1,5 @@
 /* Recursive halving: ranks folded to a power of two, and ranges that get smaller by half. */
-#include "vectors.h"
+#include "halving.h"
 
 struct pl_fold pl_fold_of(int p, int rank, int kept)
 {
@@ -51,7 +51,7 @@ int pl_fold_out(const struct pl_partial *partial, const struct pl_fold *fold)
                            : pl_send_range(partial, all, fold->mate);
 }
 
-int pl_halve(struct pl_partial *partial, const struct pl_fold *fold, const struct pl_parts *blocks,
+int pl_halve(struct pl_partial *partial, const struct pl_fold *fold, const struct pl_cut *blocks,
              bool ascending)
 {
     int rc = MPI_SUCCESS, begin = 0, end = fold->power;
@@ -59,8 +59,8 @@ int pl_halve(struct pl_partial *partial, const struct pl_fold *fold, const struc
         const int distance = ascending ? step : fold->power / 2 / step;
         const bool lower = fold->place & distance; /* the peer's place is below */
         const int middle = begin + (end - begin) / 2;
-        const struct pl_range front = pl_part_run(blocks, begin, middle);
-        const struct pl_range back = pl_part_run(blocks, middle, end);
+        const struct pl_range front = pl_cut_run(blocks, begin, middle);
+        const struct pl_range back = pl_cut_run(blocks, middle, end);
         PL_TRY(pl_partial_exchange(partial, lower ? front : back, lower ? back : front,
                                    pl_fold_rank(fold, fold->place ^ distance), lower));
         if (lower)
@@ -72,7 +72,7 @@ out:
     return rc;
 }
 
-struct pl_range pl_halves(const struct pl_fold *fold, const struct pl_parts *blocks, int place,
+struct pl_range pl_halves(const struct pl_fold *fold, const struct pl_cut *blocks, int place,
                           int distance)
 {
     int begin = 0, width = fold->power;
@@ -80,5 +80,5 @@ struct pl_range pl_halves(const struct pl_fold *fold, const struct pl_parts *blo
         width /= 2;
         begin += place & step ? width : 0;
     }
-    return pl_part_run(blocks, begin, begin + width);
+    return pl_cut_run(blocks, begin, begin + width);
 }

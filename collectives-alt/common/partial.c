@@ -1,5 +1,5 @@
 /* Partial results over a run of ranks, in two rooms that take turns. */
-#include "vectors.h"
+#include "reductions.h"
 
 enum { TAG = 3 };
 

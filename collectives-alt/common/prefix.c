@@ -1,5 +1,5 @@
 /* Scan and Exscan by recursive doubling. */
-#include "vectors.h"
+#include "reductions.h"
 
 /* Groups of 1, 2, 4, … neighbouring ranks meet: the value is the result over this rank's group. It
  * goes in front of what ranks above have, and what comes from below is part of the own prefix. A

@@ -1,28 +1,29 @@
 /* Reduce_scatter with counts of any kind, and Reduce_scatter_block with equal ones. */
-#include "vectors.h"
+#include "halving.h"
+#include "reductions.h"
 
 enum { TAG = 4 };
 
 /* --- recursive halving --- */
 
 /* Blocks of the places in their own order, for a commutative operation. */
-static void in_order(const struct pl_fold *fold, const struct pl_parts *parts, int *first)
+static void in_order(const struct pl_fold *fold, const struct pl_cut *cut, int *first)
 {
     for (int place = 0; place < fold->power; place++)
-        first[place] = pl_part(parts, pl_fold_first(fold, place)).first;
-    first[fold->power] = parts->n;
+        first[place] = pl_cut_range(cut, pl_fold_first(fold, place)).first;
+    first[fold->power] = cut->n;
 }
 
 /* The index of the block that an ascending halving leaves on a place: its bits reversed. */
 static int left_on(const struct pl_fold *fold, int place)
 {
-    const struct pl_parts places = {.n = fold->power, .parts = fold->power};
+    const struct pl_cut places = {.n = fold->power, .ranges = fold->power};
     return pl_halves(fold, &places, place, fold->power).first;
 }
 
 /* A copy of the value, in which the block of each place stands where it is left on that place. */
-static int permute(struct pl_partial *partial, const struct pl_fold *fold,
-                   const struct pl_parts *parts, int *first)
+static int permute(struct pl_partial *partial, const struct pl_fold *fold, const struct pl_cut *cut,
+                   int *first)
 {
     int rc;
     const struct pl_call *call = partial->call;
@@ -33,7 +34,7 @@ static int permute(struct pl_partial *partial, const struct pl_fold *fold,
     for (int i = 0; i < fold->power; i++) { /* reversing bits twice changes nothing */
         const int place = left_on(fold, i);
         const struct pl_range block =
-            pl_part_run(parts, pl_fold_first(fold, place), pl_fold_first(fold, place + 1));
+            pl_cut_run(cut, pl_fold_first(fold, place), pl_fold_first(fold, place + 1));
         PL_TRY(pl_copy(pl_at(partial->value, block.first, type), pl_at(room, first[i], type),
                        block.count, type, call->comm));
         first[i + 1] = first[i] + block.count;
@@ -45,14 +46,15 @@ out:
 
 /* The block at `begin` is that of this rank, or that of its pair. */
 static int deliver(const struct pl_partial *partial, const struct pl_fold *fold,
-                   const struct pl_parts *parts, int begin, int rank)
+                   const struct pl_cut *cut, int begin, int rank)
 {
     int rc = MPI_SUCCESS;
     const struct pl_call *call = partial->call;
-    const int own = pl_part(parts, rank).count;
+    const int own = pl_cut_range(cut, rank).count;
     if (fold->mate >= 0) /* the mate is odd */
-        PL_TRY(pl_partial_send(
-            partial, (struct pl_range){begin + own, pl_part(parts, fold->mate).count}, fold->mate));
+        PL_TRY(pl_partial_send(partial,
+                               (struct pl_range){begin + own, pl_cut_range(cut, fold->mate).count},
+                               fold->mate));
     PL_TRY(pl_copy(pl_at(partial->value, begin, call->recvtype), call->recvbuf, own, call->recvtype,
                    call->comm));
 out:
@@ -62,30 +64,30 @@ out:
 int pl_reduce_scatter_by_halving(const struct pl_call *call)
 {
     int rc, p, rank;
-    struct pl_parts parts;
+    struct pl_cut cut;
     struct pl_partial partial;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     if (p == 1)
         return pl_alone(call);
-    PL_TRY(pl_parts_of(call, p, &parts));
-    PL_TRY(pl_partial_start(&partial, call, parts.n, false));
+    PL_TRY(pl_cut_of(call, p, &cut));
+    PL_TRY(pl_partial_start(&partial, call, cut.n, false));
     const struct pl_fold fold = pl_fold_of(p, rank, 0);
     PL_TRY(pl_fold_in(&partial, &fold, rank));
     if (fold.place < 0)
-        return pl_receive_range(&partial, (struct pl_range){0, pl_part(&parts, rank).count},
+        return pl_receive_range(&partial, (struct pl_range){0, pl_cut_range(&cut, rank).count},
                                 fold.mate);
 
     int *first = pl_scratch(call->comm, PL_SLOT_WORK, ((size_t)p + 1) * sizeof *first);
     if (!first)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    const struct pl_parts blocks = {.n = parts.n, .parts = fold.power, .first = first};
+    const struct pl_cut blocks = {.n = cut.n, .ranges = fold.power, .first = first};
     if (partial.commutes)
-        in_order(&fold, &parts, first);
+        in_order(&fold, &cut, first);
     else
-        PL_TRY(permute(&partial, &fold, &parts, first));
+        PL_TRY(permute(&partial, &fold, &cut, first));
     PL_TRY(pl_halve(&partial, &fold, &blocks, !partial.commutes));
-    PL_TRY(deliver(&partial, &fold, &parts,
+    PL_TRY(deliver(&partial, &fold, &cut,
                    first[partial.commutes ? fold.place : left_on(&fold, fold.place)], rank));
 out:
     return rc;
@@ -100,17 +102,17 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
 {
     int rc, p, rank, commutes;
     MPI_Comm peers;
-    struct pl_parts parts;
+    struct pl_cut cut;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(PMPI_Op_commutative(call->op, &commutes));
-    PL_TRY(pl_parts_of(call, p, &parts));
+    PL_TRY(pl_cut_of(call, p, &cut));
 
     const bool in_place = call->sendbuf == MPI_IN_PLACE; /* all of recvbuf is to be sent */
-    const struct pl_range own = pl_part(&parts, rank);
+    const struct pl_range own = pl_cut_range(&cut, rank);
     const MPI_Datatype type = call->recvtype;
     const void *operands = pl_operand(call);
     void *incoming = pl_scratch_elements(call->comm, PL_SLOT_RECV, own.count, type);
@@ -125,7 +127,7 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
 
     for (int i = 1; i < p; i++) {
         const int to = (rank + i) % p, from = (rank - i + p) % p;
-        const struct pl_range send = pl_part(&parts, to);
+        const struct pl_range send = pl_cut_range(&cut, to);
         void *into = above && from == p - 1 ? above : incoming;
         PL_TRY(
             pl_raise(call->comm, PL_MPI(Sendrecv)(pl_at(operands, send.first, type), send.count,

@@ -1,29 +1,29 @@
-/* Reduce-scatter on a ring. */
-#include "vectors.h"
+/* Reduce-scatter and allgather on a ring. */
+#include "reductions.h"
 
 enum { TAG = 2 };
 
-/* After step s rank r holds the sum of s + 2 contributions to part r - s - 2 (mod p); what it
- * received moves on in the next step, so two buffers take turns. Empty parts are not sent. */
-int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_parts *parts, int rank,
-            bool direct, void **part)
+/* After step s rank r holds the sum of s + 2 contributions to range r - s - 2 (mod p); what it
+ * received moves on in the next step, so two buffers take turns. Empty ranges are not sent. */
+int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut, int rank,
+            bool direct, void **own)
 {
     int rc = MPI_SUCCESS, most = 0;
     const MPI_Datatype type = call->recvtype;
-    const int p = parts->parts, next = (rank + 1) % p, previous = (rank + p - 1) % p;
+    const int p = cut->ranges, next = (rank + 1) % p, previous = (rank + p - 1) % p;
     const void *operands = pl_operand(call);
     for (int i = 0; i < p; i++)
-        most = pl_part(parts, i).count > most ? pl_part(parts, i).count : most;
+        most = pl_cut_range(cut, i).count > most ? pl_cut_range(cut, i).count : most;
     void *incoming[2] = {pl_scratch_elements(call->comm, PL_SLOT_SEND, most, type),
                          pl_scratch_elements(call->comm, PL_SLOT_RECV, most, type)};
     if (!incoming[0] || !incoming[1])
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
 
-    const void *leaving = pl_at(operands, pl_part(parts, previous).first, type);
+    const void *leaving = pl_at(operands, pl_cut_range(cut, previous).first, type);
     for (int step = 0; step < p - 1; step++) {
-        const struct pl_range send = pl_part(parts, (rank - step - 1 + p) % p);
-        const struct pl_range receive = pl_part(parts, (rank - step - 2 + 2 * p) % p);
-        void *sum = direct && step == p - 2 ? *part : incoming[step % 2];
+        const struct pl_range send = pl_cut_range(cut, (rank - step - 1 + p) % p);
+        const struct pl_range receive = pl_cut_range(cut, (rank - step - 2 + 2 * p) % p);
+        void *sum = direct && step == p - 2 ? *own : incoming[step % 2];
         PL_TRY(pl_raise(call->comm,
                         PL_MPI(Sendrecv)(leaving, send.count, type,
                                          send.count ? next : MPI_PROC_NULL, TAG, sum, receive.count,
@@ -32,21 +32,21 @@ int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_parts *p
         PL_TRY(pl_combine(call, pl_at(operands, receive.first, type), sum, receive.count));
         leaving = sum;
         if (step == p - 2)
-            *part = sum;
+            *own = sum;
     }
 out:
     return rc;
 }
 
-int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct pl_parts *parts,
+int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut,
                       int rank)
 {
     int rc = MPI_SUCCESS;
     const MPI_Datatype type = call->recvtype;
-    const int p = parts->parts, next = (rank + 1) % p, previous = (rank + p - 1) % p;
+    const int p = cut->ranges, next = (rank + 1) % p, previous = (rank + p - 1) % p;
     for (int step = 0; step < p - 1; step++) {
-        const struct pl_range send = pl_part(parts, (rank - step + p) % p);
-        const struct pl_range receive = pl_part(parts, (rank - step - 1 + p) % p);
+        const struct pl_range send = pl_cut_range(cut, (rank - step + p) % p);
+        const struct pl_range receive = pl_cut_range(cut, (rank - step - 1 + p) % p);
         PL_TRY(pl_raise(call->comm,
                         PL_MPI(Sendrecv)(pl_at(call->recvbuf, send.first, type), send.count, type,
                                          send.count ? next : MPI_PROC_NULL, TAG,
@@ -62,19 +62,19 @@ int pl_reduce_scatter_by_ring(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    struct pl_parts parts;
-    void *part = call->recvbuf;
+    struct pl_cut cut;
+    void *own = call->recvbuf;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
-    PL_TRY(pl_parts_of(call, p, &parts));
+    PL_TRY(pl_cut_of(call, p, &cut));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
     const bool direct = call->sendbuf != MPI_IN_PLACE;
-    PL_TRY(pl_ring(call, peers, &parts, rank, direct, &part));
+    PL_TRY(pl_ring(call, peers, &cut, rank, direct, &own));
     if (!direct)
-        PL_TRY(
-            pl_copy(part, call->recvbuf, pl_part(&parts, rank).count, call->recvtype, call->comm));
+        PL_TRY(pl_copy(own, call->recvbuf, pl_cut_range(&cut, rank).count, call->recvtype,
+                       call->comm));
 out:
     return rc;
 }

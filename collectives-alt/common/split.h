@@ -31,8 +31,8 @@ int pl_pieces(const struct pl_call *call, int count);
 /* Piece j of `count` things in `pieces` pieces. */
 struct pl_piece pl_piece(int count, int pieces, int j);
 
-/* The whole body for Reduce, Allreduce, Scan and Exscan, element by element; MPI_IN_PLACE and any
- * layout pass through. No scratch. */
+/* The whole body for Reduce, Allreduce, Scan and Exscan, element by element; MPI_IN_PLACE
+ * and all layouts pass through. No scratch. */
 int pl_split_elements(const struct pl_call *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* Reduce on a k-nomial tree. */
+#include "reductions.h"
 #include "trees.h"
-#include "vectors.h"
 
 int pl_reduce_up_tree(struct pl_partial *partial, int p, int rank, int root, int radix)
 {

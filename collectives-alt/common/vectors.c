@@ -1,30 +1,30 @@
-/* The vector of a reduction, in parts. */
+/* The vector of a reduction, cut into ranges. */
 #include "vectors.h"
 
-static int first_of(const struct pl_parts *parts, int i)
+static int first_of(const struct pl_cut *cut, int i)
 {
-    if (parts->first)
-        return parts->first[i];
-    const int longer = parts->n % parts->parts;
-    return parts->n / parts->parts * i + (i < longer ? i : longer);
+    if (cut->first)
+        return cut->first[i];
+    const int longer = cut->n % cut->ranges;
+    return cut->n / cut->ranges * i + (i < longer ? i : longer);
 }
 
-struct pl_range pl_part_run(const struct pl_parts *parts, int i, int end)
+struct pl_range pl_cut_run(const struct pl_cut *cut, int i, int end)
 {
-    const int first = first_of(parts, i);
-    return (struct pl_range){first, first_of(parts, end) - first};
+    const int first = first_of(cut, i);
+    return (struct pl_range){first, first_of(cut, end) - first};
 }
 
-struct pl_range pl_part(const struct pl_parts *parts, int i)
+struct pl_range pl_cut_range(const struct pl_cut *cut, int i)
 {
-    return pl_part_run(parts, i, i + 1);
+    return pl_cut_run(cut, i, i + 1);
 }
 
-int pl_parts_of(const struct pl_call *call, int p, struct pl_parts *parts)
+int pl_cut_of(const struct pl_call *call, int p, struct pl_cut *cut)
 {
-    *parts = (struct pl_parts){.n = call->recvcount, .parts = p};
+    *cut = (struct pl_cut){.n = call->recvcount, .ranges = p};
     if (call->function == PL_FN_reduce_scatter_block)
-        parts->n = p * call->recvcount;
+        cut->n = p * call->recvcount;
     if (call->function != PL_FN_reduce_scatter)
         return MPI_SUCCESS;
     int *first = pl_scratch(call->comm, PL_SLOT_AUX, ((size_t)p + 1) * sizeof *first);
@@ -33,8 +33,8 @@ int pl_parts_of(const struct pl_call *call, int p, struct pl_parts *parts)
     first[0] = 0;
     for (int i = 0; i < p; i++)
         first[i + 1] = first[i] + call->recvcounts[i];
-    parts->n = first[p];
-    parts->first = first;
+    cut->n = first[p];
+    cut->first = first;
     return MPI_SUCCESS;
 }
 

@@ -3,7 +3,7 @@
  * Source: PGMPITuneLib 2022; the rule that a specialised function is not slower than a more general
  * one.
  * Cost: Reduce_scatter(n) with one block of n bytes.
- * Restrictions: none; MPI_Reduce_scatter keeps the order of operands.
+ * Restrictions: contiguous types (operands.c); MPI_Reduce_scatter keeps the order of operands.
  * Scratch: p integers; at a root that reduces in place the copy of its operands, since
  * MPI_Reduce_scatter takes MPI_IN_PLACE from all ranks or none. */
 #include "tools.h"
@@ -41,7 +41,7 @@ const struct pl_variant pl_reduce_as_reduce_scatter = {
     .name = "reduce_as_reduce_scatter",
     .function = PL_FN_reduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce_scatter in which only the root has a result",
     .scratch_volumes = 2,
     .run = run,

@@ -1,14 +1,14 @@
 /* Reduce on a binomial tree: each rank adds the results of its subtrees and passes the sum on.
  *
- * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.4.
- * Cost: ceil(log2 p) (a + n b + n g); a + n b more where the order must be kept and the root is not
- * rank 0.
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
+ * Cost: ceil(log2 p) (a + n b + n g); a + n b more where the order must be kept and the root is
+ * not rank 0.
  * Restrictions: none. A subtree is a run of ranks counted from the root, which is out of order if
  * that run wraps around; for a non-commutative operation the tree's root is rank 0, which sends
  * the result on.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: one vector at the root and two on other inner ranks, which keep their send buffer. */
-#include "vectors.h"
+#include "reductions.h"
 
 static int run(const struct pl_call *call)
 {

@@ -1,7 +1,7 @@
 /* Reduce on a chain: segments pass from rank to rank, each adds its own operands.
  *
- * Source: the chain (pipeline) of Open MPI, Pjesivac-Grbovic et al., Cluster Computing 10, 2007,
- * section 3. Cost for m segments: (p + m - 2) (a + n/m b + n/m g).
+ * Source: the chain (pipeline) of Open MPI, Pjesivac-Grbovic et al., Cluster Computing 10, 2007.
+ * Cost for m segments: (p + m - 2) (a + n/m b + n/m g).
  * Restrictions: none. A commutative operation has one chain, which wraps around and ends at the
  * root. Any other keeps its order: the ranks above the root send down to it and those below send
  * up, so that it adds twice.

@@ -1,13 +1,13 @@
 /* Reduce on a k-nomial tree: as the binomial one, with k - 1 subtrees a level and fewer levels.
  *
- * Source: k-nomial trees of MPICH (MPIR_Reduce_intra_tree); Thakur et al., IJHPCA 19(1), 2005 for
- * k = 2. Cost, for k = radix: (k-1) ceil(log_k p) (a + n b + n g) at most; the last rank's operands
- * pass ceil(log_k p) messages.
+ * Source: the k-nomial trees of MPICH; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005 (k = 2).
+ * Cost, for k = radix: (k-1) ceil(log_k p) (a + n b + n g) at most; the last rank's operands pass
+ * ceil(log_k p) messages.
  * Restrictions: none; the order is kept as in reduce_binomial.
  * Parameter: radix; 2 is reduce_binomial, p or more lets everybody send to the root.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: one vector at the root and two on other inner ranks. */
-#include "vectors.h"
+#include "reductions.h"
 
 #include <limits.h>
 

@@ -1,12 +1,12 @@
 /* Reduce by the root alone: it receives a vector from everybody, in turn; while it adds one, the
  * next is on its way.
  *
- * Source: the linear algorithm of MPICH and Open MPI (coll/basic); two receives are posted here.
+ * Source: the linear algorithm of Open MPI (coll/basic); two receives are posted here.
  * Cost: (p-1) (a + n b + n g).
  * Restrictions: none; operands are taken from the last rank to the first, which keeps their order.
  * A commutative operation starts next to the root, which saves a copy.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: two vectors at the root, three in place. */
+ * Scratch: two vectors at the root; three in place if the operation is not commutative. */
 #include "vectors.h"
 
 enum { TAG = 6 };
@@ -99,8 +99,7 @@ const struct pl_variant pl_reduce_linear = {
     .function = PL_FN_reduce,
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
-    .summary =
-        "the root receives all vectors in turn, the next while it adds one (MPICH, Open MPI)",
+    .summary = "the root receives all vectors in turn, the next while it adds one (Open MPI)",
     .scratch_volumes = 4,
     .run = run,
 };

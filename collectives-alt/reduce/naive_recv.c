@@ -1,12 +1,12 @@
 /* Reduce as a user writes it: the root receives from one rank after the other and adds.
  *
- * Source: seed 004 (SKaMPI), section on collective operations made of Send and Recv.
+ * Source: the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012.
  * Cost: (p-1) (a + n b + n g).
  * Restrictions: none; ranks below the root from its neighbour down, then those above it in
  * ascending order: operands keep theirs.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: one vector at the root, two if the operation is not commutative. */
-#include "vectors.h"
+ * Scratch: one vector at the root. */
+#include "reductions.h"
 
 static int run(const struct pl_call *call)
 {
@@ -25,7 +25,7 @@ const struct pl_variant pl_reduce_naive_recv = {
     .function = PL_FN_reduce,
     .kind = PL_NAIVE,
     .restrictions = PL_ANY,
-    .summary = "the root receives from one rank after the other and adds (SKaMPI)",
+    .summary = "the root receives from one rank after the other and adds (Calotoiu et al. 2012)",
     .scratch_volumes = 2,
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* Reduce as reduce-scatter by recursive halving, then a binomial gather of the blocks.
  *
- * Source: Rabenseifner, ICCS 2004, section 3; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
+ * Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
  * Cost, p a power of two: 2 log2 p a + 2 (p-1)/p n b + (p-1)/p n g. Else p - 2^k ranks send their
  * vector to a neighbour first, which adds a + n b + n g.
  * Restrictions: none. Peers are at distance 1, 2, 4, …, so every partial result is over a run of
@@ -8,11 +8,11 @@
  * Messages: 2 log2 p a rank at most, on the private communicator; blocks differ by at most one
  * element, and empty ones are not sent.
  * Scratch: two vectors, one at the root. */
-#include "vectors.h"
+#include "halving.h"
 
 /* Undoes the halving on the way to the root. */
 static int gather(struct pl_partial *partial, const struct pl_fold *fold,
-                  const struct pl_parts *blocks, int root_place)
+                  const struct pl_cut *blocks, int root_place)
 {
     int rc = MPI_SUCCESS;
     for (int distance = fold->power / 2; distance > 0; distance /= 2) {
@@ -37,7 +37,7 @@ static int run(const struct pl_call *call)
         return pl_alone(call);
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
     const struct pl_fold fold = pl_fold_of(p, rank, call->root);
-    const struct pl_parts blocks = {.n = call->recvcount, .parts = fold.power};
+    const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};
     PL_TRY(pl_fold_in(&partial, &fold, rank));
     if (fold.place < 0)
         return MPI_SUCCESS;

@@ -1,29 +1,31 @@
 /* Reduce on a ring: reduce-scatter in p - 1 steps, then each rank sends its block to the root.
  *
  * Source: case study 2 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016 (section 5.3); the
- * ring is that of Patarasuk and Yuan, JPDC 69(2), 2009. Cost: 2 (p-1) a + 2 (p-1)/p n b + (p-1)/p n
- * g. Restrictions: the operation must be commutative, since block i is reduced in the order i + 1,
- * …, i. Messages: p - 1 to the next rank, one to the root, on the private communicator; blocks
- * differ by at most one element, and empty ones are not sent. Scratch: two blocks, and p requests
- * at the root, kept on the communicator: memory allocated in every call costs more than the
- * algorithm gains. */
-#include "vectors.h"
+ * ring is that of Patarasuk and Yuan, JPDC 69(2), 2009.
+ * Cost: 2 (p-1) a + 2 (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
+ * i.
+ * Messages: p - 1 to the next rank, one to the root, on the private communicator; blocks differ by
+ * at most one element, and empty ones are not sent.
+ * Scratch: two blocks, and p requests at the root, kept on the communicator: memory allocated in
+ * every call costs more than the algorithm gains. */
+#include "reductions.h"
 
 enum { TAG_ROOT = 3 };
 
 /* Gatherv to the root: direct receives, posted when its own operands are no longer needed. */
-static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_parts *blocks,
+static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *blocks,
                    const void *block)
 {
     int rc = MPI_SUCCESS, pending = 0;
     const MPI_Datatype type = call->recvtype;
     const int root = call->root;
-    void *own = pl_at(call->recvbuf, pl_part(blocks, root).first, type);
-    MPI_Request *requests = pl_requests(call->comm, blocks->parts);
+    void *own = pl_at(call->recvbuf, pl_cut_range(blocks, root).first, type);
+    MPI_Request *requests = pl_requests(call->comm, blocks->ranges);
     if (!requests)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    for (int i = 0; i < blocks->parts; i++) {
-        const struct pl_range range = pl_part(blocks, i);
+    for (int i = 0; i < blocks->ranges; i++) {
+        const struct pl_range range = pl_cut_range(blocks, i);
         if (i == root || range.count == 0)
             continue;
         PL_TRY(
@@ -32,7 +34,7 @@ static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_p
         pending++;
     }
     if (block != own)
-        PL_TRY(pl_copy(block, own, pl_part(blocks, root).count, type, call->comm));
+        PL_TRY(pl_copy(block, own, pl_cut_range(blocks, root).count, type, call->comm));
     PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(pending, requests, MPI_STATUSES_IGNORE)));
 out:
     return rc;
@@ -48,8 +50,8 @@ static int run(const struct pl_call *call)
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
-    const struct pl_parts blocks = {.n = call->recvcount, .parts = p};
-    const struct pl_range own = pl_part(&blocks, rank);
+    const struct pl_cut blocks = {.n = call->recvcount, .ranges = p};
+    const struct pl_range own = pl_cut_range(&blocks, rank);
     const bool direct = rank == call->root && call->sendbuf != MPI_IN_PLACE;
     if (direct)
         block = pl_at(call->recvbuf, own.first, call->recvtype);

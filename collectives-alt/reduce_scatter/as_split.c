@@ -2,9 +2,9 @@
  *
  * Cost: pieces Reduce_scatter(n / pieces), and n bytes copied, which puts the parts of one call
  * side by side.
- * Restrictions: none; the library's own function keeps the order of operands.
- * Scratch: n / pieces bytes and p integers; in place also the result, which would overwrite
- * operands of later calls. */
+ * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
+ * operands. Scratch: n / pieces bytes and p integers; in place also the result, which would
+ * overwrite operands of later calls. */
 #include "split.h"
 
 /* Part j of every block, one after another; `share` gets their lengths. */
@@ -61,7 +61,7 @@ const struct pl_variant pl_reduce_scatter_as_split = {
     .name = "reduce_scatter_as_split",
     .function = PL_FN_reduce_scatter,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 3,
     .parameters = PL_SPLIT_PARAMETERS,

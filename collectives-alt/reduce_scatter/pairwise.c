@@ -1,13 +1,14 @@
 /* Reduce_scatter by pairwise exchange: in step i everybody sends its operands for rank + i and
  * adds what comes from rank - i.
  *
- * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.3. Counts may be uneven, and
- * 0. Cost: (p-1) a + (p-1)/p n b + (p-1)/p n g. Restrictions: none. If the operation does not
- * commute, the operands of the ranks above are collected on their own and added last: the order is
- * kept. Messages: p - 1 from every rank, each to another one, on the private communicator; empty
- * ones are not sent. Scratch: a block; one more in place, and one more if the operation does not
- * commute. */
-#include "vectors.h"
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005. Counts may be uneven, and 0.
+ * Cost: (p-1) a + (p-1)/p n b + (p-1)/p n g.
+ * Restrictions: none. If the operation does not commute, the operands of the ranks above are
+ * collected on their own and added last: the order is kept.
+ * Messages: p - 1 from every rank, each to another one, on the private communicator; empty ones
+ * are not sent.
+ * Scratch: a block; one more in place, and one more if the operation does not commute. */
+#include "reductions.h"
 
 const struct pl_variant pl_reduce_scatter_pairwise = {
     .name = "reduce_scatter_pairwise",

@@ -3,7 +3,7 @@
  * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
  * Asia 2018; as guideline GL9.
  * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
- * Restrictions: none; MPI_Allreduce keeps the order of operands.
+ * Restrictions: contiguous types (operands.c); MPI_Allreduce keeps the order of operands.
  * Scratch: n bytes. */
 #include "tools.h"
 
@@ -29,7 +29,7 @@ const struct pl_variant pl_reduce_scatter_block_as_allreduce = {
     .name = "reduce_scatter_block_as_allreduce",
     .function = PL_FN_reduce_scatter_block,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "Allreduce; each rank keeps its own block",
     .scratch_volumes = 2,
     .run = run,

@@ -3,7 +3,7 @@
  * Source: Hunold, Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC
  * Asia 2018.
  * Cost: Reduce_scatter(n).
- * Restrictions: none; all arguments, MPI_IN_PLACE too, pass through.
+ * Restrictions: contiguous types (operands.c); all arguments, MPI_IN_PLACE too, pass through.
  * Scratch: p integers. */
 #include "tools.h"
 
@@ -26,7 +26,7 @@ const struct pl_variant pl_reduce_scatter_block_as_reduce_scatter = {
     .name = "reduce_scatter_block_as_reduce_scatter",
     .function = PL_FN_reduce_scatter_block,
     .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
+    .restrictions = PL_CONTIGUOUS,
     .summary = "Reduce_scatter with equal counts",
     .run = run,
 };

@@ -3,10 +3,12 @@
  *
  * Source: the ring of Open MPI; Patarasuk, Yuan, JPDC 69(2), 2009. Equal counts.
  * Cost: (p-1) (a + m b + m g) for the largest block m; (p-1) a + (p-1)/p n (b + g) if all are
- * equal. Restrictions: the operation must be commutative, since block i is reduced in the order i +
- * 1, …, i. Messages: p - 1 to the next rank, on the private communicator; empty ones are not sent.
+ * equal.
+ * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
+ * i.
+ * Messages: p - 1 to the next rank, on the private communicator; empty ones are not sent.
  * Scratch: two of the largest blocks. */
-#include "vectors.h"
+#include "reductions.h"
 
 const struct pl_variant pl_reduce_scatter_block_ring = {
     .name = "reduce_scatter_block_ring",

@@ -65,7 +65,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
         bench.space,
         bench.installation.library,
         bench.knobs,
-        bench.catalogue.variants_of(),
+        bench.catalogue.variants,
         options.nprocs,
     )
     sizes = [64, 1024, 16384, 65536]

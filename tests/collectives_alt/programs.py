@@ -11,9 +11,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ROOM = ROOT / "collectives-alt"
+MPICH = ROOT / "build" / "mpich"  # `make test` puts the wheel there
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"
+ADDRESSES = f"-fsanitize=address -fno-omit-frame-pointer {UNDEFINED}"
 
 # What the suite of the variants is made of, and the calls of its objects that it takes over.
 SUITE = [
@@ -34,9 +36,11 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 @dataclass(frozen=True)
 class Build:
     """The library under test, in a folder of its own. The static library and what is linked with
-    it trap undefined behaviour; libplumbline.so is built as users get it."""
+    it have `sanitizers`; libplumbline.so is built as users get it."""
 
     folder: Path
+    mpicc: str = "mpicc"
+    sanitizers: str = UNDEFINED
 
     @property
     def preload(self) -> Path:
@@ -47,14 +51,10 @@ class Build:
 
 
 def make(folder: Path) -> Build:
-    build = Build(folder)
-    static, shared = folder / "libcollectives-alt.a", folder / "libplumbline.so"
-    command = ["make", "-s", "-j2", "-C", str(ROOM), f"BUILD={folder}"]
-    for target, flags in ((static, f"-Werror {UNDEFINED}"), (shared, "-Werror")):
-        subprocess.run([*command, str(target), f"EXTRA_CFLAGS={flags}"], check=True, timeout=200)
-    compile_program(build, "variants", SUITE, options=WRAPPED)
+    build = make_suite(Build(folder))
+    make_library(build, build.preload, "-Werror")
     compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
-    for name in ("hygiene", "volume", "catalogue", "trees"):
+    for name in ("hygiene", "volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in ("application", "communicators", "handler", "decides"):
@@ -62,14 +62,28 @@ def make(folder: Path) -> Build:
     return build
 
 
+def make_suite(build: Build) -> Build:
+    static = build.folder / "libcollectives-alt.a"
+    make_library(build, static, f"-Werror {build.sanitizers}")
+    compile_program(build, "variants", SUITE, options=WRAPPED)
+    return build
+
+
+def make_library(build: Build, target: Path, flags: str) -> None:
+    where = ["-C", str(ROOM), f"BUILD={build.folder}", f"MPICC={build.mpicc}"]
+    command = ["make", "-s", "-j2", *where, str(target), f"EXTRA_CFLAGS={flags}"]
+    subprocess.run(command, check=True, timeout=300)
+
+
 def compile_program(
     build: Build, name: str, sources: list[str], linked: bool = True, options: Sequence[str] = ()
 ) -> None:
-    with_library = [*UNDEFINED.split(), str(build.folder / "libcollectives-alt.a"), "-lm"]
+    archive = str(build.folder / "libcollectives-alt.a")
+    with_library = [*build.sanitizers.split(), archive, "-lm"]
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS, f"-I{ROOM}", f"-I{ROOM}/common"]
     inputs = [*sources, *(with_library if linked else [])]
     subprocess.run(
-        ["mpicc", *flags, *options, *inputs, "-o", str(build.program(name))],
+        [build.mpicc, *flags, *options, *inputs, "-o", str(build.program(name))],
         check=True,
         cwd=HERE,
         timeout=100,
@@ -92,4 +106,18 @@ def mpirun(
         text=True,
         timeout=timeout,
         cwd=cwd,
+    )
+
+
+def mpiexec(
+    nprocs: int, *command: str | Path, env: dict[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Starts ranks under MPICH. It spins: never more ranks than cores."""
+    exports = [token for key, value in env.items() for token in ("-genv", key, value)]
+    return subprocess.run(
+        [str(MPICH / "bin" / "mpiexec"), "-n", str(nprocs), *exports, *map(str, command)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
     )

@@ -20,6 +20,7 @@ REDUCTIONS = {
     "MPI_Reduce_scatter",
     "MPI_Reduce_scatter_block",
     "MPI_Scan",
+    "MPI_Exscan",
 }
 
 

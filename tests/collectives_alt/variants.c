@@ -69,13 +69,16 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
 /* What the library itself gets wrong. Open MPI 4.1.4: the ring Allreduce that it takes for large
  * vectors writes below its buffers when the type's lower bound is negative, and destroys the heap;
  * Allgatherv chooses by receive counts times the size of the send type, so that ranks with other
- * types for the same signature choose differently, and hang. */
+ * types for the same signature choose differently, and hang. MPICH 5.0.2: Reduce_scatter_block of
+ * an operation that is not commutative is wrong when the lower bound is negative. */
 static bool breaks_the_library(const struct subject *subject, const struct setting *s)
 {
     const struct pl_variant *variant = subject->spec.variant;
     return variant->kind == PL_DEFAULT &&
            ((variant->function == PL_FN_allreduce && s->layout == LAYOUT_SHIFTED &&
              s->count > MANY) ||
+            (variant->function == PL_FN_reduce_scatter_block && s->layout == LAYOUT_SHIFTED &&
+             !s->operation->commutative) ||
             (variant->function == PL_FN_allgatherv && s->layout == MIXED && s->count > 1));
 }
 

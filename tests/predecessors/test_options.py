@@ -54,7 +54,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
 
     def capture(file: Path | None, options: dict[str, Any], **more: Any) -> None:
         settings = settings_file.load(file, running.overrides(options))
-        chosen = campaign._chosen(bench(), settings)
+        chosen = campaign.chosen(bench(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))
         seen.append((msgspec.structs.replace(plan, name="x").text(), (settings, more)))
         raise Captured

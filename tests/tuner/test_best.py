@@ -22,7 +22,7 @@ def menu() -> Menu:
         bench.space,
         bench.installation.library,
         bench.knobs,
-        bench.catalogue.variants_of(),
+        bench.catalogue.variants,
         4,
         unsafe=True,
     )
@@ -31,8 +31,13 @@ def menu() -> Menu:
 def test_specs_have_one_parameter_at_a_time() -> None:
     fan_out = VariantParameter("fan_out", 1, 16, 2, [2, 4], "children")
     two = Variant("bcast_tree", "MPI_Bcast", "algorithm", [], "a tree", [SEGMENT, fan_out])
-    assert CHAIN.specs() == ["bcast_chain", "bcast_chain:segment_bytes=1024"]
-    assert two.specs() == ["bcast_tree", "bcast_tree:segment_bytes=1024", "bcast_tree:fan_out=4"]
+    assert CHAIN.specs(4096) == ["bcast_chain", "bcast_chain:segment_bytes=1024"]
+    assert CHAIN.specs(1024) == ["bcast_chain"]
+    assert two.specs(9000) == [
+        "bcast_tree",
+        "bcast_tree:segment_bytes=1024",
+        "bcast_tree:fan_out=4",
+    ]
 
 
 def test_a_field_has_every_algorithm_of_either_side() -> None:

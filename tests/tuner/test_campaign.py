@@ -11,8 +11,10 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.guidelines import Guidelines
+from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory
-from plumbline.settings import Settings
+from plumbline.settings import Settings, load
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -95,6 +97,18 @@ def test_what_remains_carries_its_proof(done: Done) -> None:
         assert len(measured) >= 5
         assert all(trial.ratio is not None and trial.ratio > 0.95 for trial in measured)
         assert reason == search.reason and "candidates; the fastest" in reason
+
+
+def test_what_could_not_be_searched_says_why(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    (plain, *_) = [one for one in found.after or [] if one.verdict == "violated"]
+    odd = [
+        msgspec.structs.replace(plain, lhs="gather_as_igather_plus_wait", rhs="MPI_Gather"),
+        msgspec.structs.replace(plain, kind="rank", ranks=2),
+    ]
+    reasons = [why for _, why in msgspec.structs.replace(found, after=odd).remaining()]
+    assert "(gather_as_igather_plus_wait) is not a call that can be replaced" in reasons[0]
+    assert "(on 2 ranks) is not a call that can be replaced" in reasons[1]
 
 
 def test_winners_are_the_planted_ones(done: Done) -> None:
@@ -363,3 +377,20 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
         tmp_path / "two"
     }
     assert list((tmp_path / "one").iterdir())
+
+
+def test_which_guidelines_are_verified() -> None:
+    """Those of the file that are not marked, all of them, or those that are named."""
+    every = load_guidelines()
+    there = msgspec.structs.replace(bench(), guidelines=every)
+
+    def chosen(*ids: str) -> Guidelines:
+        return loop.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))
+
+    assert chosen("all") == every and every.rank is not None
+    assert chosen() == every.selected(())
+    assert len(chosen().patterns) < len(every.patterns) and chosen().rank is None
+    found = chosen("GL3", every.rank.id)
+    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
+    with pytest.raises(UsageError, match=r"GL99; there are .*PL1"):
+        chosen("GL99")

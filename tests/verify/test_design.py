@@ -34,7 +34,9 @@ def test_any_design_ends_where_it_should_and_spends_all(first: int, more: int) -
     assert sum(found.shares) == pytest.approx(1) and min(found.shares) > 0
     assert found.looks == 1 or more > 0
     for look in range(1, found.looks):
-        assert found.new_launches(look) <= 1 + 0.5 * found.launches[look - 1]
+        # A whole number of steps: each at most GROWTH^1.5, then rounded to launches.
+        most = (design.GROWTH**1.5 - 1) * found.launches[look - 1]
+        assert found.new_launches(look) <= most + 1.5
 
 
 def test_a_last_look_before_the_first_is_refused() -> None:

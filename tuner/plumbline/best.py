@@ -56,8 +56,8 @@ class Field(msgspec.Struct, frozen=True):
 
 
 def field(menu: Menu, catalogue: Catalogue, function: str, size: int) -> Field:
-    """The library's algorithms, and our variants, each with the standard values of its parameters
-    and with one parameter at a time at its other values."""
+    """The library's algorithms, and our variants but the naive ones, each with the standard values
+    of its parameters and with one parameter at a time at its other values."""
     library: dict[Candidate, None] = {}
     for candidate in menu.first(function):
         if not candidate.is_knobs:
@@ -69,8 +69,8 @@ def field(menu: Menu, catalogue: Catalogue, function: str, size: int) -> Field:
     ours = [
         Candidate(variant=spec)
         for variant in catalogue.variants
-        if variant.function == function
-        for spec in variant.specs()
+        if variant.function == function and variant.kind != "naive"
+        for spec in variant.specs(size)
     ]
     return Field(list(library), ours)
 
@@ -84,17 +84,19 @@ def find(
     heats: int,
     finals: int,
     step: Callable[[str], None],
+    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> list[Cell]:
     """The best of each side for every (function, bytes) of `fields`; `plan` says how cases are
     measured. A function and size at a time: a launch of every entrant of all cells would be long.
-    `step` is told what is under way. Raises PlumblineError when a launch fails."""
+    `step` is told what is under way; `compare` takes log ratios, one a launch. Raises
+    PlumblineError when a launch fails."""
     cells = []
     for (function, size), entrants in fields.items():
         step(f"{function} {size} B, {starter.nprocs} ranks")
         everybody = [*entrants.library, *entrants.ours]
-        heat = _run(starter, plan, environment, function, size, everybody, heats)
+        heat = _run(starter, plan, environment, function, size, everybody, heats, compare)
         fronts = [_front(side, heat) for side in (entrants.library, entrants.ours)]
-        final = _run(starter, plan, environment, function, size, chain(*fronts), finals)
+        final = _run(starter, plan, environment, function, size, chain(*fronts), finals, compare)
         default = final.get(DEFAULT)
         if default is None:
             raise PlumblineError(
@@ -116,7 +118,7 @@ def find(
                 default_seconds=_median(default),
                 library=_entrant(best[0], final),
                 ours=_entrant(best[1], final),
-                ours_over_library=_between(best[1], best[0], final),
+                ours_over_library=_between(best[1], best[0], final, compare),
                 entrants=len(everybody),
             )
         )
@@ -131,12 +133,13 @@ def _run(
     size: int,
     candidates: Iterable[Candidate],
     launches: int,
+    compare: Callable[[Sequence[float]], Comparison],
 ) -> dict[Candidate, Line]:
     """Lines of the default and of those candidates that every launch measured."""
     everybody = list(dict.fromkeys([DEFAULT, *candidates]))
     cases: list[PlanCase] = [one.case(function, size) for one in everybody]
     lines, _ = side_by_side.run(
-        starter, msgspec.structs.replace(plan, cases=tuple(cases)), launches, environment
+        starter, msgspec.structs.replace(plan, cases=tuple(cases)), launches, environment, compare
     )
     return {
         candidate: line
@@ -162,9 +165,12 @@ def _entrant(candidate: Candidate | None, lines: Mapping[Candidate, Line]) -> En
 
 
 def _between(
-    ours: Candidate | None, library: Candidate | None, lines: Mapping[Candidate, Line]
+    ours: Candidate | None,
+    library: Candidate | None,
+    lines: Mapping[Candidate, Line],
+    compare: Callable[[Sequence[float]], Comparison],
 ) -> Comparison | None:
     if ours is None or library is None:
         return None
     pairs = zip(lines[ours].seconds, lines[library].seconds, strict=True)
-    return paired_ratio([math.log(left / right) for left, right in pairs])
+    return compare([math.log(left / right) for left, right in pairs])

@@ -42,7 +42,7 @@ from plumbline_exporters.registry import exporters, write
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
     """The last campaign of these settings on this machine and library, or another one. Raises
     UsageError when the settings ask for what the probe or the guidelines do not know."""
-    _chosen(bench, settings)
+    chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     if not isinstance(settings.variants, msgspec.UnsetType):
@@ -108,7 +108,7 @@ def _circumstances(bench: Workbench) -> list[str]:
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
-    plan = tables.plan(settings, tables.cases(_chosen(bench, settings), settings))
+    plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
@@ -155,14 +155,16 @@ class Loop:
         self._campaign = campaign
         self._settings = settings
         self._folder = folder
-        self._guidelines = _chosen(bench, settings)
+        self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
+        catalogue = bench.catalogue
+        tried = settings.tried(catalogue.variants_of())
         menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            settings.tried(bench.catalogue.variants_of()),
+            [one for one in catalogue.variants if one.name in tried[one.function]],
             settings.nprocs,
             unsafe=settings.unsafe,
         )
@@ -332,12 +334,15 @@ class Loop:
             events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
 
 
+EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
+
+
 def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
-    """The guidelines that the settings name; all when they name none. Monotony and
+def chosen(bench: Workbench, settings: Settings) -> Guidelines:
+    """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
     names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
     strangers = [name for name in settings.functions if name not in names]
@@ -347,6 +352,8 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.guidelines:
+        return bench.guidelines.selected(())
+    if settings.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
     unknown = sorted(set(settings.guidelines) - known)
@@ -354,10 +361,10 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
         raise UsageError(
             f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    patterns = [one for one in bench.guidelines.patterns if one.id in settings.guidelines]
-    if not patterns and not settings.functions:
+    found = bench.guidelines.selected(settings.guidelines)
+    if not found.patterns and not settings.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
             "functions to measure"
         )
-    return msgspec.structs.replace(bench.guidelines, patterns=patterns)
+    return found

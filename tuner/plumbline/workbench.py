@@ -51,14 +51,14 @@ class Variant(msgspec.Struct, frozen=True):
     parameters: list[VariantParameter] = []
     scratch_volumes: int = 0
 
-    def specs(self) -> list[str]:
+    def specs(self, size: int) -> list[str]:
         """As plans and profiles write it: with the standard values, then with one parameter at a
-        time at each other value that is worth a try."""
+        time at each other value that is worth a try for `size` bytes (no longer segments)."""
         tried = [
             f"{self.name}:{one.name}={value}"
             for one in self.parameters
             for value in one.tries
-            if value != one.standard
+            if value != one.standard and not (one.name.endswith("_bytes") and value >= size)
         ]
         return [self.name, *tried]
 

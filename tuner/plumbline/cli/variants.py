@@ -12,6 +12,7 @@ from . import common
 
 if TYPE_CHECKING:
     from plumbline.best import Cell
+    from plumbline.settings import Settings
     from plumbline.workbench import Workbench
 
 KINDS = ("algorithm", "mockup", "naive")
@@ -35,12 +36,13 @@ KINDS = ("algorithm", "mockup", "naive")
     default="",
     help="Ranks, with commas between, with --best (default: all cores, at least 4).",
 )
-@click.option("--heats", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--launches", type=click.IntRange(1), default=10, show_default=True)
+@click.option("--heats", type=click.IntRange(1), help="Default 3; 1 on a simulated machine.")
+@click.option("--launches", type=click.IntRange(1), help="Default 10; 1 on a simulated machine.")
 @click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
 @click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
+@common.simulate_option
 @common.mpi_option
 @common.json_option
 def command(
@@ -49,12 +51,13 @@ def command(
     measure: bool,
     sizes: str,
     nprocs: str,
-    heats: int,
-    launches: int,
+    heats: int | None,
+    launches: int | None,
     type_: str,
     op: str,
     seed: int,
     markdown: bool,
+    simulate: str | None,
     mpi_prefix: Path | None,
     as_json: bool,
 ) -> int:
@@ -72,11 +75,18 @@ def command(
     """
     import msgspec
 
+    from plumbline import settings as settings_file
     from plumbline.workbench import workbench
 
     from . import variant_tables
 
-    bench = workbench(mpi_prefix)
+    try:
+        counts = [int(word) for word in nprocs.split(",")] if nprocs else [0]
+    except ValueError:
+        raise click.UsageError("--nprocs takes whole numbers with commas between") from None
+    asked = {"type": type_, "op": op, "seed": seed, "simulate": simulate}
+    settings = [settings_file.load(None, asked | {"nprocs": count or None}) for count in counts]
+    bench = workbench(mpi_prefix, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
     chosen = [
         one
@@ -92,7 +102,14 @@ def command(
             common.show(variant_tables.catalogue(chosen), f"{len(chosen)} variants")
         return 0
     wanted = functions or tuple(dict.fromkeys(one.function for one in chosen))
-    cells = _measure(bench, wanted, sizes, nprocs, heats, launches, type_, op, seed, kind)
+    bench = msgspec.structs.replace(
+        bench, catalogue=msgspec.structs.replace(bench.catalogue, variants=chosen)
+    )
+    cells = [
+        cell
+        for one in settings
+        for cell in _best(bench, one, wanted, common.sizes_of(sizes), heats, launches)
+    ]
     if as_json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])
     elif markdown:
@@ -102,59 +119,40 @@ def command(
     return 0
 
 
-def _measure(
+def _best(
     bench: Workbench,
+    settings: Settings,
     functions: Sequence[str],
-    sizes: str,
-    nprocs: str,
-    heats: int,
-    launches: int,
-    type_: str,
-    op: str,
-    seed: int,
-    kind: str | None,
+    sizes: Sequence[int],
+    heats: int | None,
+    launches: int | None,
 ) -> list[Cell]:
-    import msgspec
-
     from plumbline import best, campaign
-    from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, measurable
     from plumbline.search.candidates import Menu
+    from plumbline.verify.statistics import exact_ratio, paired_ratio
 
-    try:
-        counts = [int(word) for word in nprocs.split(",")] if nprocs else [0]
-    except ValueError:
-        raise click.UsageError("--nprocs takes whole numbers with commas between") from None
-    catalogue = msgspec.structs.replace(
-        bench.catalogue,
-        variants=[one for one in bench.catalogue.variants if kind in (None, one.kind)],
+    simulated = settings.simulation is not None
+    data = Data(settings.type, settings.op)
+    menu = Menu(
+        bench.space,
+        bench.installation.library,
+        bench.knobs,
+        bench.catalogue.variants,
+        settings.nprocs,
+        unsafe=True,
     )
-    data = Data(type_, op)
-    cells = []
-    for count in counts:
-        settings = settings_file.load(
-            None, {"nprocs": count or None, "type": type_, "op": op, "seed": seed}
-        )
-        menu = Menu(
-            bench.space,
-            bench.installation.library,
-            bench.knobs,
-            catalogue.variants_of(),
-            settings.nprocs,
-            unsafe=True,
-        )
-        fields = {
-            (function, size): best.field(menu, catalogue, function, size)
+    return best.find(
+        campaign.starter(bench, settings),
+        Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
+        bench.space.hot.environment,
+        {
+            (function, size): best.field(menu, bench.catalogue, function, size)
             for function in functions
-            for size in measurable(function, common.sizes_of(sizes), settings.nprocs, data)
-        }
-        cells += best.find(
-            campaign.starter(bench, settings),
-            Plan("best", seed, (), data),
-            bench.space.hot.environment,
-            fields,
-            heats=heats,
-            finals=launches,
-            step=lambda text: click.echo(text, err=True),
-        )
-    return cells
+            for size in measurable(function, sizes, settings.nprocs, data)
+        },
+        heats=heats or (1 if simulated else 3),
+        finals=launches or (1 if simulated else 10),
+        step=lambda text: click.echo(text, err=True),
+        compare=exact_ratio if simulated else paired_ratio,
+    )

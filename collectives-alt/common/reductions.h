@@ -1,0 +1,31 @@
+/* Bodies of reductions that several variants share. */
+#ifndef PL_REDUCTIONS_H
+#define PL_REDUCTIONS_H
+
+#include "partial.h"
+
+/* To `root` from one rank after the other, in blocking receives; the order is kept (partial.c). */
+int pl_reduce_from_each(struct pl_partial *partial, int p, int rank, int root);
+
+/* Up a k-nomial tree over ranks counted from `root`; the order is kept if that is 0 (up_tree.c). */
+int pl_reduce_up_tree(struct pl_partial *partial, int p, int rank, int root, int radix);
+/* Reduce on such a tree; the order is kept (up_tree.c). */
+int pl_reduce_on_tree(const struct pl_call *call, int radix);
+
+/* Reduce-scatter in p - 1 steps around a ring, p > 1: afterwards the own range is at *own.
+ * `direct`: it goes to what *own says before (ring.c). */
+int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut, int rank,
+            bool direct, void **own);
+/* All ranges of recvbuf to everybody, in p - 1 steps; the own one is there (ring.c). */
+int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut,
+                      int rank);
+
+/* Reduce_scatter and Reduce_scatter_block (reduce_scatter.c, ring.c). */
+int pl_reduce_scatter_by_halving(const struct pl_call *call);
+int pl_reduce_scatter_by_pairs(const struct pl_call *call);
+int pl_reduce_scatter_by_ring(const struct pl_call *call);
+
+/* Scan and Exscan (prefix.c). */
+int pl_prefix_doubling(const struct pl_call *call);
+
+#endif
