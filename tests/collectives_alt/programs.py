@@ -27,6 +27,9 @@ WRAPPED = [
     for name in ("malloc", "calloc", "realloc", "aligned_alloc", "free", "PMPI_Comm_split_type")
 ]
 
+# The parser of profiles, which is linked into a program of its own.
+PARSER = [ROOM / "preload" / f"{name}.c" for name in ("profile", "rule", "classes", "canary")]
+
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -56,10 +59,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "hygiene_of_mutants", ["mutants.c", *hygiene])
     for name in ("volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
-    parser = [
-        str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")
-    ]
-    compile_program(build, "profiles", ["profiles.c", *parser])
+    compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in ("application", "communicators", "handler", "decides"):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build

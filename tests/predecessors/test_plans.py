@@ -15,6 +15,7 @@ from plumbline import guidelines
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Header
+from tests.collectives_alt.programs import PARSER
 from tests.probes.launch import ROOT, Launch, Probe
 
 FIRST = "plumbline-plan 1\n"
@@ -282,11 +283,10 @@ PROFILE_KEYS = (
 def profiles(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parser of profiles as a program (tests/collectives_alt/profiles.c)."""
     program, room = tmp_path_factory.mktemp("profiles") / "profiles", ROOT / "collectives-alt"
-    sources = [room / "preload" / "profile.c", room / "preload" / "canary.c"]
     subprocess.run(
         [
             *("mpicc", "-std=c11", "-D_GNU_SOURCE", f"-I{room}", f"-I{room}/common"),
-            *(ROOT / "tests" / "collectives_alt" / "profiles.c", *sources),
+            *(ROOT / "tests" / "collectives_alt" / "profiles.c", *PARSER),
             *(build / "libcollectives-alt.a", "-lm", "-o", program),
         ],
         check=True,
