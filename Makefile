@@ -13,7 +13,7 @@ export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck libsimgrid-dev prometheus valgrind
+TEST_PACKAGES = clang-format cppcheck gfortran hpcc libsimgrid-dev prometheus valgrind
 
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
@@ -22,10 +22,10 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: help setup build campaign test test-variants check bench install clean distclean
+.PHONY: help setup build campaign test test-variants test-applications check bench install clean distclean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
 	@echo
 	@echo 'make campaign ARGS="--nprocs 8 --sizes 1024,65536"   options for plumbline campaign'
 	@echo 'make build MPICC=/opt/openmpi-5.0.9/bin/mpicc         probes for another MPI library'
@@ -45,8 +45,11 @@ test: setup $(STAMPS)/test-packages build build/mpich/ready  ## all tests (ARGS 
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
 
-test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## each variant with all combinations of factors, sanitizers, valgrind (hours)
+test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
+
+test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
+	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
 
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)

@@ -40,6 +40,7 @@ struct pl_case {
     long long bytes;
     int type, op; /* indices of measure/types.h */
     int root;
+    int ranks; /* the case runs on the first ones of MPI_COMM_WORLD; 0: on all */
     int reps;
     int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
 };

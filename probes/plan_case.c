@@ -90,6 +90,15 @@ static bool take_root(struct pl_parser *parser, const char *value)
                      parser->nprocs - 1);
 }
 
+static bool take_ranks(struct pl_parser *parser, const char *value)
+{
+    if (!pl_take_count(parser, value, 1, &parser->current->ranks))
+        return false;
+    return parser->nprocs == 0 || parser->current->ranks <= parser->nprocs ||
+           pl_refuse(parser, "there are %d ranks; write a number from 1 to %d, or leave it out",
+                     parser->nprocs, parser->nprocs);
+}
+
 static bool take_reps(struct pl_parser *parser, const char *value)
 {
     if (!pl_take_count(parser, value, 1, &parser->current->reps))
@@ -119,6 +128,7 @@ const struct pl_key pl_case_keys[] = {
     {"type", take_type, false},
     {"op", take_op, false},
     {"root", take_root, false},
+    {"ranks", take_ranks, false},
     {"reps", take_reps, false},
     {"delay_ns", take_delay, false},
 };
@@ -142,8 +152,15 @@ bool pl_finish_case(struct pl_parser *parser)
         return pl_refuse_token(parser, "type", type,
                                "MPI does not define the default op %s on %s; add an op=", op, type);
     }
-    if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
-                       parser->nprocs ? parser->nprocs : 1)) {
+    if (c->ranks > 0 && c->root >= c->ranks) {
+        char root[16];
+        snprintf(root, sizeof root, "%d", c->root);
+        return pl_refuse_token(parser, "root", root,
+                               "ranks=%d leaves out this rank; write a root from 0 to %d", c->ranks,
+                               c->ranks - 1);
+    }
+    int ranks = c->ranks ? c->ranks : parser->nprocs;
+    if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size, ranks ? ranks : 1)) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);
         return pl_refuse_token(parser, "bytes", bytes,

@@ -249,6 +249,11 @@ bool pl_finish_plan(struct pl_parser *parser)
                                "such programs know neither stopping rules nor cold caches; leave "
                                "out nrep and cache, or plain");
     }
+    for (int i = 0; plan->plain && i < plan->case_count; i++)
+        if (plan->cases[i].ranks > 0)
+            return refuse_number(parser, plan->cases[i].line, "ranks", plan->cases[i].ranks,
+                                 "plain loops run on all ranks; leave out ranks here or plain in "
+                                 "the set line");
     if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, "runtime", "global",

@@ -179,6 +179,7 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     pl_json_text(json, "type", pl_types[c->type].name);
     pl_json_text(json, "op", pl_ops[c->op].name);
     pl_json_integer(json, "root", c->root);
+    pl_json_integer(json, "ranks", c->ranks);
     pl_json_integer(json, "reps", c->reps);
     pl_json_integer(json, "delay_ns", c->delay_ns);
     end(record);

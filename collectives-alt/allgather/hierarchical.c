@@ -1,13 +1,14 @@
 /* Allgather on two levels: blocks go to the first rank of each node on a k-nomial tree, in one
  * piece a node around a ring of these, and all together back the tree.
  *
- * Source: Traeff, Rougier, EuroMPI/ASIA 2014 (decomposition by nodes).
+ * Source: Traeff, EuroPVM/MPI 2006 (allgather for clusters of multiprocessors).
  * Cost on N nodes of m ranks: (N-1) a + (N-1)/N n b between nodes; inside (radix-1) ceil(log_radix
  * m) (2 a + n b), and at most n/N b up.
  * Restrictions: none.
- * Messages: one up and one down for every rank that is not first on its node, N - 1 from the
- * others, on the private communicator. Scratch: none if nodes have consecutive ranks; else n bytes,
- * where blocks stand node after node. With a derived receive type n bytes more. */
+ * Messages: one up and one down for every rank that is not first on its node, N - 1 from others,
+ * on the private communicator.
+ * Scratch: none if nodes have consecutive ranks; else n bytes, where blocks stand node after node.
+ * With a derived receive type n bytes more. */
 #include "teams.h"
 #include "trees.h"
 
@@ -106,7 +107,7 @@ const struct pl_variant pl_allgather_hierarchical = {
     .function = PL_FN_allgather,
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
-    .summary = "trees inside nodes, a ring of pieces between them (Traeff, Rougier 2014)",
+    .summary = "trees inside nodes, a ring of pieces between them (Traeff 2006)",
     .scratch_volumes = 2,
     .parameters = {{.name = "radix",
                     .least = 2,

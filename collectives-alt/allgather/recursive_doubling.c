@@ -3,8 +3,10 @@
  * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.1; ranks beyond a power of two
  * are folded as in their Allreduce (section 4.5).
  * Cost, p a power of two: log2 p a + (p-1)/p n b. Else floor(log2 p) + 2 messages, the last of
- * which brings n bytes to a rank that stood aside. Restrictions: none. Messages: one a round and
- * direction, on the private communicator. Scratch: none; with a derived receive type n bytes.
+ * which brings n bytes to a rank that stood aside.
+ * Restrictions: none.
+ * Messages: one a round and direction, on the private communicator.
+ * Scratch: none; with a derived receive type n bytes.
  *
  * With q the largest power of two up to p and r = p - q, ranks 0 .. 2 r - 1 form pairs: the odd one
  * gives its block to the even one, stands aside, and gets everything at the end. So place v of q

@@ -1,8 +1,8 @@
 /* Allreduce as `pieces` calls of Allreduce on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Allreduce(n / pieces).
- * Restrictions: contiguous types (operands.c); the library's own Allreduce keeps the order of operands.
- * Scratch: none. */
+ * Restrictions: contiguous types (operands.c); the library's own Allreduce keeps the order of
+ * operands. Scratch: none. */
 #include "split.h"
 
 const struct pl_variant pl_allreduce_as_split = {

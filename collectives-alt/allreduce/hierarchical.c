@@ -2,12 +2,13 @@
  * recursive doubling, then back the same tree.
  *
  * Source: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, IPDPS 2000 (several levels);
- * Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.5 (recursive doubling). Cost on N
- * nodes of m ranks: log2 N (a + n b + n g) between nodes (two messages more if N is not a power of
- * two), (radix-1) ceil(log_radix m) (2 a + 2 n b + n g) inside. Restrictions: the operation must be
- * commutative: nodes may have any ranks. Messages: one up and one down for every rank that is not
- * first on its node, and those of recursive doubling, on the private communicator. Scratch: one
- * vector, and one to copy a derived type.
+ * Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4.5 (recursive doubling).
+ * Cost on N nodes of m ranks: log2 N (a + n b + n g) between nodes (N not a power of two: two
+ * messages more), (radix-1) ceil(log_radix m) (2 a + 2 n b + n g) inside.
+ * Restrictions: the operation must be commutative: nodes may have any ranks.
+ * Messages: one up and one down for every rank that is not first on its node, and those of
+ * recursive doubling, on the private communicator.
+ * Scratch: one vector, and one to copy a derived type.
  *
  * Leaders must have equal results to the last bit. So the operand of the lower place is always the
  * left one. */

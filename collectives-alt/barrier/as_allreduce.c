@@ -2,7 +2,7 @@
  *
  * Source: MPI 3.1, sections 5.3 and 5.9.6: the result depends on what every rank contributes, so no
  * rank has it before all have entered. One element it must be: a call with count 0 has no result to
- * wait for and need not synchronise. Open MPI 4.1 and MPICH return at once from Allreduce(0).
+ * wait for and need not synchronise; Open MPI 4.1.4 returns from it at once.
  * Cost: Allreduce(4 bytes); with recursive doubling ceil(log2 p) a.
  * Restrictions: none.
  * Scratch: none. */

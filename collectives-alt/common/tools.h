@@ -26,8 +26,8 @@ MPI_Request *pl_requests(MPI_Comm comm, int count);
 
 /* --- nodes (nodes.c) --- */
 
-/* Which ranks of a communicator share a node (MPI_COMM_TYPE_SHARED). Nodes are numbered in the order
- * of their first ranks. The same on all ranks. */
+/* Which ranks of a communicator share a node (MPI_COMM_TYPE_SHARED). Nodes are numbered in the
+ * order of their first ranks. The same on all ranks. */
 struct pl_nodes {
     int count;
     int least_ppn, most_ppn;

@@ -56,6 +56,8 @@ enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume(const struct pl_call *call);
 /* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */
 long long pl_volume_and_size(const struct pl_call *call, int *size);
+/* The same on an intra-communicator of p processes; `rank` is read by functions with a root. */
+long long pl_volume_on(const struct pl_call *call, int p, int rank);
 
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
 

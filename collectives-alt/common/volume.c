@@ -28,12 +28,11 @@
 static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
 {
     int size;
+    long long bytes;
     if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS ||
         size < 0) /* MPI_UNDEFINED: more than an int holds */
         return -1;
-    if (size > 0 && blocks * count > most / size)
-        return -1;
-    return blocks * count * size;
+    return __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1 : bytes;
 }
 
 /* A reduction has one count for all ranks, and its variants count elements too. */
@@ -73,16 +72,19 @@ long long pl_volume_and_size(const struct pl_call *call, int *size)
     if (call->comm == MPI_COMM_NULL)
         return PL_NO_VOLUME;
 
-    int inter, p, rank = 0;
+    int inter, rank = 0;
     if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
         return PL_NO_VOLUME;
-    PMPI_Comm_size(call->comm, &p);
-    *size = p;
-    if (is_rooted(call->function)) {
+    PMPI_Comm_size(call->comm, size);
+    if (is_rooted(call->function))
         PMPI_Comm_rank(call->comm, &rank);
-        if (call->root < 0 || call->root >= p)
-            return PL_NO_VOLUME;
-    }
+    return pl_volume_on(call, *size, rank);
+}
+
+long long pl_volume_on(const struct pl_call *call, int p, int rank)
+{
+    if (is_rooted(call->function) && (call->root < 0 || call->root >= p))
+        return PL_NO_VOLUME;
     const int most = INT_MAX - p;
 
     switch (call->function) {

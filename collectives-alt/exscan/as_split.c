@@ -1,8 +1,8 @@
 /* Exscan as `pieces` calls of Exscan on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Exscan(n / pieces).
- * Restrictions: contiguous types (operands.c); the library's own Exscan keeps the order of operands.
- * Scratch: none. */
+ * Restrictions: contiguous types (operands.c); the library's own Exscan keeps the order of
+ * operands. Scratch: none. */
 #include "split.h"
 
 const struct pl_variant pl_exscan_as_split = {

@@ -1,16 +1,8 @@
-/* The MPI functions that an application calls. Without a rule for the function a call costs one
- * look-up more than the library's own.
- *
- * Functions without a volume (Gatherv, Scatterv, Alltoallv) are not here: no rule could be decided
- * by values that all ranks have. */
+/* The MPI functions that a C application calls. Where no rule can match, a call costs two look-ups
+ * and a counter more than the library's own. */
 #include "preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-static inline bool untouched(enum pl_function function)
-{
-    return !atomic_load_explicit(&pl_state.functions[function].first, memory_order_acquire);
-}
 
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
@@ -37,184 +29,274 @@ EXPORT int MPI_Finalize(void)
 
 EXPORT int MPI_Barrier(MPI_Comm comm)
 {
-    if (untouched(PL_FN_barrier))
+    if (pl_untouched(PL_FN_barrier, comm))
         return PMPI_Barrier(comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_barrier, .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_barrier;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    if (untouched(PL_FN_bcast))
+    if (pl_untouched(PL_FN_bcast, comm))
         return PMPI_Bcast(buffer, count, datatype, root, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_bcast,
-                                        .recvbuf = buffer,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .root = root,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_bcast;
+    call.recvbuf = buffer;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (untouched(PL_FN_gather))
+    if (pl_untouched(PL_FN_gather, comm))
         return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_gather,
-                                        .sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .root = root,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_gather;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (untouched(PL_FN_scatter))
+    if (pl_untouched(PL_FN_scatter, comm))
         return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_scatter,
-                                        .sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .root = root,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_scatter;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (untouched(PL_FN_allgather))
+    if (pl_untouched(PL_FN_allgather, comm))
         return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_allgather,
-                                        .sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_allgather;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (untouched(PL_FN_alltoall))
+    if (pl_untouched(PL_FN_alltoall, comm))
         return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_alltoall,
-                                        .sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_alltoall;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                           const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                           MPI_Comm comm)
 {
-    if (untouched(PL_FN_allgatherv))
+    if (pl_untouched(PL_FN_allgatherv, comm))
         return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                                comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_allgatherv,
-                                        .sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcounts = recvcounts,
-                                        .rdispls = displs,
-                                        .recvtype = recvtype,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_allgatherv;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcounts = recvcounts;
+    call.rdispls = displs;
+    call.recvtype = recvtype;
+    call.comm = comm;
+    return pl_replace(&call);
+}
+
+EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                       const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                       MPI_Comm comm)
+{
+    if (pl_untouched(PL_FN_gatherv, comm))
+        return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                            root, comm);
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_gatherv;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcounts = recvcounts;
+    call.rdispls = displs;
+    call.recvtype = recvtype;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
+}
+
+EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[],
+                        MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                        int root, MPI_Comm comm)
+{
+    if (pl_untouched(PL_FN_scatterv, comm))
+        return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                             root, comm);
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_scatterv;
+    call.sendbuf = sendbuf;
+    call.sendcounts = sendcounts;
+    call.sdispls = displs;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
+}
+
+EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                         MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                         const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+    if (pl_untouched(PL_FN_alltoallv, comm))
+        return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                              recvtype, comm);
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_alltoallv;
+    call.sendbuf = sendbuf;
+    call.sendcounts = sendcounts;
+    call.sdispls = sdispls;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcounts = recvcounts;
+    call.rdispls = rdispls;
+    call.recvtype = recvtype;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                       MPI_Op op, int root, MPI_Comm comm)
 {
-    if (untouched(PL_FN_reduce))
+    if (pl_untouched(PL_FN_reduce, comm))
         return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_reduce,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .root = root,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_reduce;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.root = root;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                          MPI_Op op, MPI_Comm comm)
 {
-    if (untouched(PL_FN_allreduce))
+    if (pl_untouched(PL_FN_allreduce, comm))
         return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_allreduce,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_allreduce;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int count,
                                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (untouched(PL_FN_reduce_scatter_block))
+    if (pl_untouched(PL_FN_reduce_scatter_block, comm))
         return PMPI_Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_reduce_scatter_block,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_reduce_scatter_block;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                     MPI_Comm comm)
 {
-    if (untouched(PL_FN_scan))
+    if (pl_untouched(PL_FN_scan, comm))
         return PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_scan,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_scan;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm)
 {
-    if (untouched(PL_FN_exscan))
+    if (pl_untouched(PL_FN_exscan, comm))
         return PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_exscan,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = count,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_exscan;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return pl_replace(&call);
 }
 
 EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (untouched(PL_FN_reduce_scatter))
+    if (pl_untouched(PL_FN_reduce_scatter, comm))
         return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-    return pl_replace(&(struct pl_call){.function = PL_FN_reduce_scatter,
-                                        .sendbuf = sendbuf,
-                                        .recvbuf = recvbuf,
-                                        .recvcounts = recvcounts,
-                                        .recvtype = datatype,
-                                        .op = op,
-                                        .comm = comm});
+    struct pl_call call = pl_no_call;
+    call.function = PL_FN_reduce_scatter;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcounts = recvcounts;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return pl_replace(&call);
 }

@@ -12,8 +12,8 @@ struct pl_active_rule {
     atomic_llong replaced;
 };
 
-/* `first` is NULL where no rule is for the function: the one look-up of a call that is not touched.
- * Until the profile is loaded it is pl_unloaded. Rules do not change once loaded. */
+/* `first` is NULL where no rule is for the function. Until the profile is loaded it is pl_unloaded.
+ * Rules do not change once loaded. */
 struct pl_function_state {
     _Atomic(struct pl_active_rule *) first;
     int count;
@@ -32,12 +32,91 @@ struct pl_state {
 extern struct pl_state pl_state;
 extern struct pl_active_rule pl_unloaded[1];
 
-/* Reads the profile, once. `collective`: called by all ranks of MPI_COMM_WORLD, so that rank 0
- * reads and all parse the same text; else each rank reads for itself. MPI must be initialised. */
-void pl_load(bool collective);
+/* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
+ * where threads may count at the same time. */
+static inline void pl_count(atomic_llong *counter, long long more)
+{
+    if (pl_state.threads)
+        atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
+                              memory_order_relaxed);
+}
+
+/* --- communicators (communicator.c) --- */
+
+struct pl_option {
+    struct pl_range bytes;
+    struct pl_active_rule *rule;
+};
+
+/* The rules of one function that can match on one communicator, by bytes. Not `known` before the
+ * first call. */
+struct pl_choice {
+    bool known;
+    int count;
+    struct pl_option *options;
+};
+
+/* What is known of a communicator; lives and dies with it. */
+struct pl_place {
+    int p, rank;
+    struct pl_choice choices[PL_FUNCTION_COUNT];
+};
+
+/* A variable of each thread, reached without a call. In a simulation each rank is a copy of the
+ * program, with copies of its variables. */
+#ifdef SMPI_H
+#define PL_A_THREAD
+#else
+#define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+#endif
+
+/* The communicator of this thread's last call. An entry of another generation is stale: since then
+ * a communicator was freed, whose handle may have been given to another one. */
+struct pl_last {
+    MPI_Comm comm;
+    unsigned generation;
+    struct pl_place *place;
+};
+extern PL_A_THREAD struct pl_last pl_last;
+extern atomic_uint pl_generation;
+
+/* NULL where pl_place_of must ask MPI. */
+static inline struct pl_place *pl_last_place(MPI_Comm comm)
+{
+    const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
+    return pl_last.generation == now && pl_last.comm == comm ? pl_last.place : NULL;
+}
+
+/* The place of a communicator, with the rules of `function` chosen. The first call of a function on
+ * a communicator is collective if a rule asks for nodes. An error went to the error handler. */
+int pl_place_of(MPI_Comm comm, enum pl_function function, struct pl_place **place);
+
+/* --- calls --- */
+
+/* True if no rule can match: the call goes to the library as it is. Counts it. */
+static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
+{
+    struct pl_function_state *state = &pl_state.functions[function];
+    pl_count(&state->calls, 1);
+    if (!atomic_load_explicit(&state->first, memory_order_acquire))
+        return true;
+    const struct pl_place *place = pl_last_place(comm);
+    return place && place->choices[function].known && place->choices[function].count == 0;
+}
+
+/* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
+extern const struct pl_call pl_no_call;
 
 /* The call with what the rules say, or the library's own. */
 int pl_replace(const struct pl_call *call);
+
+/* --- start and end --- */
+
+/* Reads the profile, once. `collective`: called by all ranks of MPI_COMM_WORLD, so that rank 0
+ * reads and all parse the same text; else each rank reads for itself. MPI must be initialised. */
+void pl_load(bool collective);
 
 /* Writes the file PLUMBLINE_REPORT names, on rank 0. */
 void pl_write_report(void);

@@ -3,14 +3,16 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char blanks[] = " \t";
+const char pl_blanks[] = " \t";
 
-__attribute__((format(printf, 3, 4))) static bool fail(struct pl_profile_error *error,
-                                                       const char *token, const char *format, ...)
+static const size_t UNSET = SIZE_MAX; /* no memory line yet */
+
+bool pl_profile_fail(struct pl_profile_error *error, const char *token, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -20,108 +22,63 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct pl_profile_error *
     return false;
 }
 
-/* Decimal digits only, up to `most`; returns what follows them, NULL if there is no such number. */
-static const char *parse_number(const char *text, long long most, long long *value)
-{
-    const char *at = text;
-    *value = 0;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        const int digit = *at - '0';
-        if (*value > (most - digit) / 10)
-            return NULL;
-        *value = *value * 10 + digit;
-    }
-    return at == text ? NULL : at;
-}
-
-/* "a-b" or "a-inf", least <= a <= b <= most. */
-static bool parse_range(const char *value, long long least, long long most, long long *from,
-                        long long *to)
-{
-    const char *at = parse_number(value, most, from);
-    if (!at || *at != '-')
-        return false;
-    at++;
-    if (strcmp(at, "inf") == 0) {
-        *to = most;
-        return *from >= least;
-    }
-    at = parse_number(at, most, to);
-    return at && *at == '\0' && *from >= least && *from <= *to;
-}
-
-static bool parse_rule_key(const char *key, const char *value, const char *token,
-                           struct pl_rule *rule, struct pl_profile_error *error)
-{
-    long long from, to;
-    if (strcmp(key, "function") == 0) {
-        rule->function = pl_function_by_name(value);
-        if (rule->function == PL_FUNCTION_COUNT)
-            return fail(error, token, "unknown function");
-    } else if (strcmp(key, "variant") == 0) {
-        rule->variant = strcmp(value, pl_canary.name) == 0 ? &pl_canary : pl_variant_by_name(value);
-        if (!rule->variant)
-            return fail(error, token, "unknown variant; `probe --list` names the known ones");
-    } else if (strcmp(key, "nprocs") == 0) {
-        if (!parse_range(value, 1, INT_MAX, &from, &to))
-            return fail(error, token, "not a range a-b or a-inf with 1 <= a <= b");
-        rule->nprocs_from = (int)from;
-        rule->nprocs_to = (int)to;
-    } else { /* bytes */
-        if (!parse_range(value, 0, LLONG_MAX, &from, &to))
-            return fail(error, token, "not a range a-b or a-inf with 0 <= a <= b");
-        rule->bytes_from = from;
-        rule->bytes_to = to;
-    }
-    return true;
-}
-
-static bool parse_rule(char *rest, struct pl_rule *rule, struct pl_profile_error *error)
-{
-    static const char *const keys[] = {"function", "nprocs", "bytes", "variant"};
-    enum { KEYS = sizeof keys / sizeof keys[0] };
-    bool seen[KEYS] = {false};
-    char *save = NULL;
-    for (char *token = strtok_r(rest, blanks, &save); token;
-         token = strtok_r(NULL, blanks, &save)) {
-        char key[16];
-        const size_t length = strcspn(token, "=");
-        int k = 0;
-        snprintf(key, sizeof key, "%.*s", length < sizeof key ? (int)length : 0, token);
-        while (k < KEYS && strcmp(keys[k], key) != 0)
-            k++;
-        if (token[length] != '=' || k == KEYS)
-            return fail(error, token, "not one of function=, nprocs=, bytes=, variant=");
-        if (seen[k])
-            return fail(error, token, "%s= stands twice in this rule", key);
-        seen[k] = true;
-        if (!parse_rule_key(key, token + length + 1, token, rule, error))
-            return false;
-    }
-    for (int k = 0; k < KEYS; k++)
-        if (!seen[k])
-            return fail(error, "", "this rule has no %s=", keys[k]);
-    if (rule->variant != &pl_canary && rule->variant->function != rule->function)
-        return fail(error, rule->variant->name, "is a variant of %s, not of %s",
-                    pl_function_name(rule->variant->function), pl_function_name(rule->function));
-    return true;
-}
-
 static bool parse_library(char *rest, struct pl_profile *profile, struct pl_profile_error *error)
 {
     static const char start[] = "version=\"";
     if (profile->library[0])
-        return fail(error, rest, "a second library line");
+        return pl_profile_fail(error, rest, "a second library line");
     char *value = rest + sizeof start - 1;
     if (strncmp(rest, start, sizeof start - 1) != 0 || !strchr(value, '"'))
-        return fail(error, rest, "not version=\"text\"");
+        return pl_profile_fail(error, rest, "not version=\"text\"");
     char *end = strchr(value, '"');
-    if (end[1 + strspn(end + 1, blanks)] != '\0')
-        return fail(error, end + 1, "text behind the closing quote");
+    if (end[1 + strspn(end + 1, pl_blanks)] != '\0')
+        return pl_profile_fail(error, end + 1, "text behind the closing quote");
     *end = '\0';
     if (end == value || (size_t)(end - value) >= sizeof profile->library)
-        return fail(error, rest, "a version has 1 to %zu characters", sizeof profile->library - 1);
+        return pl_profile_fail(error, rest, "a version has 1 to %zu characters",
+                               sizeof profile->library - 1);
     strcpy(profile->library, value);
+    return true;
+}
+
+/* "key=number", least <= number <= most, and nothing behind it. */
+static bool parse_setting(const char *rest, const char *key, long long least, long long most,
+                          long long *value, struct pl_profile_error *error)
+{
+    const size_t length = strlen(key);
+    const char *end = NULL;
+    if (strncmp(rest, key, length) == 0 && rest[length] == '=')
+        end = pl_parse_number(rest + length + 1, most, value);
+    if (!end || end[strspn(end, pl_blanks)] != '\0' || *value < least)
+        return pl_profile_fail(error, rest, "not %s= and a number from %lld to %lld", key, least,
+                               most);
+    return true;
+}
+
+static bool parse_memory(const char *rest, struct pl_profile *profile,
+                         struct pl_profile_error *error)
+{
+    long long bytes;
+    if (profile->memory != UNSET)
+        return pl_profile_fail(error, rest, "a second memory line");
+    if (!parse_setting(rest, "bytes", 0, LLONG_MAX, &bytes, error))
+        return false;
+    profile->memory = (size_t)bytes;
+    return true;
+}
+
+static bool parse_nearest(char *rest, struct pl_profile *profile, struct pl_profile_error *error)
+{
+    long long factor;
+    const size_t length = strcspn(rest, pl_blanks);
+    if (profile->nearest)
+        return pl_profile_fail(error, rest, "a second nearest line");
+    if (length != strlen("nprocs") || strncmp(rest, "nprocs", length) != 0)
+        return pl_profile_fail(error, rest, "not nearest nprocs factor=N");
+    rest += length;
+    if (!parse_setting(rest + strspn(rest, pl_blanks), "factor", 2, INT_MAX, &factor, error))
+        return false;
+    profile->nearest = (int)factor;
     return true;
 }
 
@@ -130,15 +87,13 @@ static bool add_rule(struct pl_profile *profile, const struct pl_rule *rule,
 {
     for (int i = 0; i < profile->count; i++) {
         const struct pl_rule *other = &profile->rules[i];
-        if (other->function == rule->function && other->nprocs_from <= rule->nprocs_to &&
-            rule->nprocs_from <= other->nprocs_to && other->bytes_from <= rule->bytes_to &&
-            rule->bytes_from <= other->bytes_to)
-            return fail(error, "", "overlaps with the rule on line %d", other->line);
+        if (pl_rules_overlap(rule, other))
+            return pl_profile_fail(error, "", "overlaps with the rule on line %d", other->line);
     }
     struct pl_rule *rules =
         realloc(profile->rules, (size_t)(profile->count + 1) * sizeof *profile->rules);
     if (!rules)
-        return fail(error, "", "out of memory");
+        return pl_profile_fail(error, "", "out of memory");
     profile->rules = rules;
     profile->rules[profile->count++] = *rule;
     return true;
@@ -148,33 +103,37 @@ static bool parse_line(char *line, struct pl_profile *profile, struct pl_profile
 {
     for (const char *at = line; *at; at++)
         if ((unsigned char)*at < ' ' && *at != '\t')
-            return fail(error, "", "control character (code %d)", *at);
+            return pl_profile_fail(error, "", "control character (code %d)", *at);
     if (error->line == 1)
         return strcmp(line, "plumbline-profile 1") == 0 ||
-               fail(error, line, "the first line must be: plumbline-profile 1");
-    char *word = line + strspn(line, blanks);
+               pl_profile_fail(error, line, "the first line must be: plumbline-profile 1");
+    char *word = line + strspn(line, pl_blanks);
     if (*word == '\0' || *word == '#')
         return true;
-    char *rest = word + strcspn(word, blanks);
+    char *rest = word + strcspn(word, pl_blanks);
     if (*rest)
         *rest++ = '\0';
-    rest += strspn(rest, blanks);
+    rest += strspn(rest, pl_blanks);
     if (strcmp(word, "library") == 0)
         return parse_library(rest, profile, error);
+    if (strcmp(word, "memory") == 0)
+        return parse_memory(rest, profile, error);
+    if (strcmp(word, "nearest") == 0)
+        return parse_nearest(rest, profile, error);
     if (strcmp(word, "rule") == 0) {
         struct pl_rule rule = {.line = error->line};
-        return parse_rule(rest, &rule, error) && add_rule(profile, &rule, error);
+        return pl_rule_parse(rest, &rule, error) && add_rule(profile, &rule, error);
     }
-    return fail(error, word, "not `rule`, `library` or a comment");
+    return pl_profile_fail(error, word, "not `rule`, `library`, `memory`, `nearest` or a comment");
 }
 
 bool pl_profile_parse(char *text, size_t length, struct pl_profile *profile,
                       struct pl_profile_error *error)
 {
-    *profile = (struct pl_profile){.library = ""};
+    *profile = (struct pl_profile){.memory = UNSET};
     *error = (struct pl_profile_error){.line = 1};
     if (strlen(text) != length)
-        return fail(error, "", "not a text file: it holds a zero byte");
+        return pl_profile_fail(error, "", "not a text file: it holds a zero byte");
     for (char *line = text; line; error->line++) {
         char *end = strchr(line, '\n');
         if (end)
@@ -185,6 +144,8 @@ bool pl_profile_parse(char *text, size_t length, struct pl_profile *profile,
         }
         line = end ? end + 1 : NULL;
     }
+    if (profile->memory == UNSET)
+        profile->memory = PL_STANDARD_MEMORY;
     return true;
 }
 

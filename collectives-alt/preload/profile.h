@@ -7,20 +7,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ranges are inclusive; `inf` is INT_MAX or LLONG_MAX. */
+/* Inclusive; `inf` is INT_MAX, for bytes LLONG_MAX. */
+struct pl_range {
+    long long from, to;
+};
+
 struct pl_rule {
     enum pl_function function;
-    int nprocs_from, nprocs_to;
-    long long bytes_from, bytes_to;
-    const struct pl_variant *variant;
+    struct pl_range nprocs, nodes, ppn, bytes;
+    bool by_nodes;       /* `nodes` or `ppn` says something: who shares a node must be known */
+    unsigned ops, types; /* classes.h */
+    struct pl_spec spec;
     int line;
 };
 
 /* Stands for any function: refuses (canary.c). */
 extern const struct pl_variant pl_canary;
 
+enum { PL_STANDARD_MEMORY = 64 << 20 };
+
 struct pl_profile {
     char library[256]; /* what the library's version string must start with; empty: any */
+    size_t memory;     /* most bytes of scratch memory kept on one communicator */
+    int nearest;       /* factor within which rules for another nprocs stand in; 0: none do */
     struct pl_rule *rules;
     int count;
 };
@@ -39,5 +48,19 @@ void pl_profile_free(struct pl_profile *profile);
 
 /* True if a library that names itself `version` is the one the profile was made for. */
 bool pl_profile_fits(const struct pl_profile *profile, const char *version);
+
+/* The tokens of a rule line behind its first word (rule.c). */
+bool pl_rule_parse(char *rest, struct pl_rule *rule, struct pl_profile_error *error);
+/* True if one call could match both. */
+bool pl_rules_overlap(const struct pl_rule *one, const struct pl_rule *other);
+
+extern const char pl_blanks[];
+
+/* Fills error, but for its line; returns false. */
+__attribute__((format(printf, 3, 4))) bool
+pl_profile_fail(struct pl_profile_error *error, const char *token, const char *format, ...);
+
+/* Decimal digits only, up to `most`; returns what follows them, NULL if there is no such number. */
+const char *pl_parse_number(const char *text, long long most, long long *value);
 
 #endif

@@ -1,66 +1,103 @@
 /* The decision, made before any message from values that are equal on all ranks: the function, the
- * number of processes, the volume; then what the standard makes equal for the variant's
- * restrictions. Whatever has no such values (inter-communicators, arguments that are not legal,
- * more than fits an int) goes to the library untouched, which knows how to complain. */
+ * communicator, the volume; then what the standard makes equal on all ranks of a reduction, for the
+ * classes of a rule and the variant's restrictions. Whatever has no such values
+ * (inter-communicators, arguments that are not legal, more than fits an int) goes to the library
+ * untouched, which knows how to complain. */
+#include "classes.h"
 #include "preload.h"
 
-/* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
- * where threads may count at the same time. */
-static void count(atomic_llong *counter, long long more)
+const struct pl_call pl_no_call = {.function = PL_FUNCTION_COUNT};
+
+/* True where every kind is good, which need not be looked up. */
+static bool is_any(unsigned kinds)
 {
-    if (pl_state.threads)
-        atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
-    else
-        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
-                              memory_order_relaxed);
+    return kinds == PL_ANY_CLASS;
+}
+
+static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
+{
+    return (is_any(rule->ops) || (call->op != MPI_OP_NULL && (rule->ops & pl_op_kind(call->op)))) &&
+           (is_any(rule->types) || (rule->types & pl_type_kind(call->recvtype)));
+}
+
+/* Never more than the cap: what would not fit beside the memory that is kept gets it all; what is
+ * too much alone is not replaced. The first is decided on this rank alone, and changes no result.
+ */
+static bool fits_memory(const struct pl_variant *variant, const struct pl_call *call,
+                        long long bytes, int p)
+{
+    const size_t cap = pl_state.profile.memory;
+    const size_t bound = pl_scratch_bound(variant, call, bytes, p);
+    if (bound > cap)
+        return false;
+    if (pl_scratch_kept(call->comm) > cap - bound)
+        pl_scratch_release(call->comm);
+    return true;
 }
 
 /* The canary is a variant of every function and has no obstacles. */
-static bool may_run(const struct pl_variant *variant, const struct pl_call *call)
+static bool may_run(const struct pl_variant *variant, const struct pl_call *call, long long bytes,
+                    int p)
 {
-    return variant == &pl_canary || pl_counted_obstacles(variant, call) == 0;
+    return variant == &pl_canary ||
+           (pl_counted_obstacles(variant, call) == 0 && fits_memory(variant, call, bytes, p));
 }
 
-static struct pl_active_rule *find(const struct pl_function_state *state,
-                                   struct pl_active_rule *first, const struct pl_call *call,
+static struct pl_active_rule *find(const struct pl_place *place, const struct pl_call *call,
                                    long long *bytes)
 {
-    int p;
-    *bytes = pl_volume_and_size(call, &p);
+    const struct pl_choice *choice = &place->choices[call->function];
+    if (choice->count == 0)
+        return NULL;
+    *bytes = pl_volume_on(call, place->p, place->rank);
+    if (*bytes == PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
+        *bytes = 0;
     if (*bytes < 0)
         return NULL;
-    for (int i = 0; i < state->count; i++) {
-        const struct pl_rule *rule = first[i].rule;
-        if (rule->nprocs_from <= p && p <= rule->nprocs_to && rule->bytes_from <= *bytes &&
-            *bytes <= rule->bytes_to)
-            return may_run(rule->variant, call) ? &first[i] : NULL;
+    for (int i = 0; i < choice->count; i++) {
+        const struct pl_option *option = &choice->options[i];
+        const struct pl_rule *rule = option->rule->rule;
+        if (option->bytes.from > *bytes)
+            break;
+        if (option->bytes.to >= *bytes && fits_classes(rule, call))
+            return may_run(rule->spec.variant, call, *bytes, place->p) ? option->rule : NULL;
     }
     return NULL;
 }
 
+/* False before MPI_Init and after MPI_Finalize. */
+static bool loaded(struct pl_function_state *state)
+{
+    int initialized = 0, finalized = 0;
+    if (atomic_load_explicit(&state->first, memory_order_acquire) != pl_unloaded)
+        return true;
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    if (!initialized || finalized)
+        return false;
+    pl_load(false);
+    return true;
+}
+
 int pl_replace(const struct pl_call *call)
 {
-    struct pl_function_state *state = &pl_state.functions[call->function];
-    struct pl_active_rule *first = atomic_load_explicit(&state->first, memory_order_acquire);
-    if (first == pl_unloaded) {
-        int initialized = 0, finalized = 0;
-        PMPI_Initialized(&initialized);
-        PMPI_Finalized(&finalized);
-        if (!initialized || finalized)
-            return pl_call_pmpi(call);
-        pl_load(false);
-        first = atomic_load_explicit(&state->first, memory_order_acquire);
-    }
-    if (!first)
-        return pl_call_pmpi(call);
-
+    int rc;
     long long bytes;
-    struct pl_active_rule *rule = find(state, first, call, &bytes);
-    count(&state->calls, 1);
+    struct pl_function_state *state = &pl_state.functions[call->function];
+    struct pl_place *place = pl_last_place(call->comm);
+    if (!place || !place->choices[call->function].known) {
+        if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
+            call->comm == MPI_COMM_NULL)
+            return pl_call_pmpi(call);
+        PL_TRY(pl_place_of(call->comm, call->function, &place));
+    }
+    struct pl_active_rule *rule = find(place, call, &bytes);
     if (!rule)
         return pl_call_pmpi(call);
-    count(&rule->replaced, 1);
-    count(&state->replaced, 1);
-    count(&state->bytes, bytes);
-    return rule->rule->variant->run(call);
+    pl_count(&rule->replaced, 1);
+    pl_count(&state->replaced, 1);
+    pl_count(&state->bytes, bytes);
+    rc = pl_spec_run(&rule->rule->spec, call);
+out:
+    return rc;
 }

@@ -32,30 +32,40 @@ static void put_end(FILE *out, long long value, long long infinite)
         fprintf(out, "%lld", value);
 }
 
+/* As a rule names it; every parameter with its value. */
+static void put_spec(FILE *out, const struct pl_spec *spec)
+{
+    fputs(spec->variant->name, out);
+    for (int i = 0; i < PL_PARAMETERS_MAX && spec->variant->parameters[i].name; i++)
+        fprintf(out, "%c%s=%d", i ? ',' : ':', spec->variant->parameters[i].name, spec->values[i]);
+}
+
 static void put_rules(FILE *out)
 {
     const int count = pl_state.rules ? pl_state.profile.count : 0;
     for (int i = 0; i < count; i++) {
         const struct pl_rule *rule = pl_state.rules[i].rule;
-        fprintf(out, "%s\n  {\"line\":%d,\"function\":\"%s\",\"nprocs_from\":%d,\"nprocs_to\":",
-                i ? "," : "", rule->line, pl_function_name(rule->function), rule->nprocs_from);
-        put_end(out, rule->nprocs_to, INT_MAX);
-        fprintf(out, ",\"bytes_from\":%lld,\"bytes_to\":", rule->bytes_from);
-        put_end(out, rule->bytes_to, LLONG_MAX);
-        fprintf(out, ",\"variant\":\"%s\",\"replaced\":%lld}", rule->variant->name,
-                atomic_load(&pl_state.rules[i].replaced));
+        fprintf(out, "%s\n  {\"line\":%d,\"function\":\"%s\",\"nprocs_from\":%lld,\"nprocs_to\":",
+                i ? "," : "", rule->line, pl_function_name(rule->function), rule->nprocs.from);
+        put_end(out, rule->nprocs.to, INT_MAX);
+        fprintf(out, ",\"bytes_from\":%lld,\"bytes_to\":", rule->bytes.from);
+        put_end(out, rule->bytes.to, LLONG_MAX);
+        fputs(",\"variant\":\"", out);
+        put_spec(out, &rule->spec);
+        fprintf(out, "\",\"replaced\":%lld}", atomic_load(&pl_state.rules[i].replaced));
     }
 }
 
+/* Those with a rule and those that were called. */
 static void put_functions(FILE *out)
 {
     const char *separator = "";
     for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
         const struct pl_function_state *state = &pl_state.functions[f];
-        if (state->count == 0)
-            continue;
         const long long calls = atomic_load(&state->calls),
                         replaced = atomic_load(&state->replaced);
+        if (state->count == 0 && calls == 0)
+            continue;
         fprintf(out,
                 "%s\n  {\"function\":\"%s\",\"calls\":%lld,\"replaced\":%lld,"
                 "\"fallen_through\":%lld,\"bytes\":%lld}",

@@ -1,8 +1,8 @@
 /* Reduce as `pieces` calls of Reduce on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Reduce(n / pieces).
- * Restrictions: contiguous types (operands.c); the library's own Reduce keeps the order of operands.
- * Scratch: none. */
+ * Restrictions: contiguous types (operands.c); the library's own Reduce keeps the order of
+ * operands. Scratch: none. */
 #include "split.h"
 
 const struct pl_variant pl_reduce_as_split = {

@@ -5,9 +5,9 @@
  * are ours (pl_rounds): blocks that differ by at most one element take one Reduce_scatter_block,
  * very uneven ones up to p, so that memory stays bounded.
  * Cost: one Reduce_scatter_block(n) a round, and n bytes copied; nothing else for equal blocks.
- * Restrictions: contiguous types (operands.c); the library's own function keeps the order of operands.
- * Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements are copies
- * of an operand, their results are dropped. */
+ * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
+ * operands. Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements
+ * are copies of an operand, their results are dropped. */
 #include "parts.h"
 
 /* Elements first .. first + width - 1 of every block, as far as it has them, then padding. */

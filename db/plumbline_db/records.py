@@ -92,6 +92,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     root: int
     reps: int
     delay_ns: int = 0
+    ranks: int = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
@@ -302,7 +303,8 @@ class Run(Record, frozen=True):
 
 
 class Case(Record, frozen=True):
-    """What was measured in a run: one row of its plan, with the knobs spelled out."""
+    """What was measured in a run: one row of its plan, with the knobs spelled out. `ranks`: it ran
+    on the first ones of the launch; 0: on all."""
 
     function: str
     variant: str
@@ -313,6 +315,7 @@ class Case(Record, frozen=True):
     op: str
     root: int
     delay_ns: int = 0
+    ranks: int = 0
 
 
 class Medians(Record, frozen=True):
@@ -327,12 +330,14 @@ class Medians(Record, frozen=True):
 
 class Verdict(Record, frozen=True):
     """One cell of the violation table. Ratios are left over right; `stage` is `before`, `round-1`
-    … or `after`; `suites` name the samples it rests on. For monotony `other_bytes` is the larger
-    size; for split-robustness the size that is sent `factor` times; for pattern equal to bytes."""
+    … or `after`; `suites` name the samples it rests on. `function` and `lhs`, a variant or
+    `default`, are the left side, on `ranks` of the launch's `nprocs` ranks (0: all); `rhs` is the
+    right side: a function, its own call, or a variant. `other_bytes` is the right side's size: for
+    monotony the larger one, for a split that was computed the size that is sent `factor` times."""
 
     stage: str
     guideline: str
-    kind: Literal["monotony", "split", "pattern"]
+    kind: Literal["monotony", "split", "pattern", "rank"]
     function: str
     rhs: str
     nprocs: int
@@ -349,6 +354,14 @@ class Verdict(Record, frozen=True):
     launches: int
     reason: str
     suites: list[str]
+    lhs: str = "default"
+    ranks: int = 0
+
+    @property
+    def replaceable(self) -> bool:
+        """The left side is what a call of the function gets on all ranks: another configuration may
+        stand in for it. A violation with another left side cannot be removed that way."""
+        return self.lhs == "default" and self.ranks == 0
 
 
 class Trial(Record, frozen=True):

@@ -116,7 +116,7 @@ def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
-                  m.delay_ns, m.case_id, m.outcome, m.detail
+                  m.delay_ns, m.ranks, m.case_id, m.outcome, m.detail
            FROM measurement m JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
@@ -134,7 +134,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
         """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                  m.root, m.delay_ns, m.case_id, refusal.reason
+                  m.root, m.delay_ns, m.ranks, m.case_id, refusal.reason
            FROM refusal JOIN measurement m ON m.number = refusal.measurement
            JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
@@ -173,7 +173,7 @@ def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[L
     for suite in dict.fromkeys(suites):
         for number, *key, blob in db.rows(
             """SELECT run.number, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                      m.root, m.delay_ns, b.samples
+                      m.root, m.delay_ns, m.ranks, b.samples
                FROM suite JOIN run ON run.suite = suite.number
                JOIN measurement m ON m.run = run.number
                JOIN configuration c ON c.number = m.configuration

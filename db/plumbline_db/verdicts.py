@@ -26,7 +26,8 @@ def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) ->
         db.many(
             """INSERT INTO verdict VALUES (:campaign, :stage, :position, :guideline, :kind,
                    :function, :rhs, :nprocs, :ppn, :bytes, :other_bytes, :factor, :verdict, :ratio,
-                   :ratio_low, :ratio_high, :p, :p_adjusted, :launches, :reason, :suites)""",
+                   :ratio_low, :ratio_high, :p, :p_adjusted, :launches, :reason, :suites, :lhs,
+                   :ranks)""",
             [
                 msgspec.structs.asdict(verdict)
                 | key
@@ -43,13 +44,14 @@ def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
     """In the order in which they were put."""
     found = db.rows(
         """SELECT stage, guideline, kind, function, rhs, nprocs, ppn, bytes, other_bytes, factor,
-                  verdict, ratio, ratio_low, ratio_high, p, p_adjusted, launches, reason, suites
+                  verdict, ratio, ratio_low, ratio_high, p, p_adjusted, launches, reason,
+                  lhs, ranks, suites
            FROM verdict WHERE campaign = :campaign AND stage = :stage ORDER BY position""",
         {"campaign": campaign, "stage": stage},
     )
     return [
-        Verdict(*[*values, msgspec.json.decode(suites, type=list[str])])
-        for *values, suites in found
+        Verdict(*[*values, msgspec.json.decode(suites, type=list[str]), lhs, ranks])
+        for *values, lhs, ranks, suites in found
     ]
 
 

@@ -23,25 +23,40 @@ _NO_VOLUME = frozenset({"MPI_Alltoallv", "MPI_Gatherv", "MPI_Scatterv"})
 
 @exporter("profile", "profile for libplumbline.so: variants in place of the library's functions")
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = groups([winner for winner in bundle.winners if is_profile(winner)])
+    chosen = [winner for winner in bundle.winners if is_profile(winner)]
     if not chosen:
         return {}
     lines = ["plumbline-profile 1"]
     lines += heading(bundle, "Profile for the preload library libplumbline.so.")
     lines.append(f'library version="{_version(bundle.library)}"')
-    for (function, nprocs), group in chosen.items():
-        starts = [winner.bytes_from for winner in group[1:]]
-        for winner, following in zip(group, [*starts, None], strict=True):
-            if function in _NO_VOLUME:
-                raise PlumblineError(
-                    f"{function}, {nprocs} ranks, {sizes(winner)}: not exported: no rank knows the "
-                    "volume of such a call, so no variant can be chosen by it"
-                )
-            lines.append(
-                f"rule function={function} nprocs={nprocs}-{nprocs} "
-                f"bytes={winner.bytes_from}-{_last(winner, following)} variant={winner.variant}"
-            )
+    for ppn in sorted({winner.ppn for winner in chosen}):
+        for group in groups([winner for winner in chosen if winner.ppn == ppn]).values():
+            starts = [winner.bytes_from for winner in group[1:]]
+            for winner, following in zip(group, [*starts, None], strict=True):
+                lines.append(_rule(winner, following))
     return {FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def _rule(winner: Winner, following: int | None) -> str:
+    """For the ranks, nodes and sizes that were measured, and for all operations and datatypes."""
+    nprocs, last = winner.nprocs, _last(winner, following)
+    if winner.function in _NO_VOLUME and (winner.bytes_from, last) != (0, "inf"):
+        raise PlumblineError(
+            f"{winner.function}, {nprocs} ranks, {sizes(winner)}: not exported: not all ranks know "
+            "the volume of such a call, so a variant must be the best for all sizes"
+        )
+    return (
+        f"rule function={winner.function} nprocs={nprocs}-{nprocs} {_nodes(winner)} "
+        f"bytes={winner.bytes_from}-{last} variant={winner.variant}"
+    )
+
+
+def _nodes(winner: Winner) -> str:
+    """Where ranks do not fill their nodes, who has fewer depends on the launcher."""
+    nodes = -(-winner.nprocs // winner.ppn)
+    if winner.nprocs % winner.ppn:
+        return f"nodes={nodes}-{nodes}"
+    return f"nodes={nodes}-{nodes} ppn={winner.ppn}-{winner.ppn}"
 
 
 def _version(library: Library) -> str:

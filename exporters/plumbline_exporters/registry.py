@@ -82,9 +82,17 @@ def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:
     a file that refers to others is written after them, each by temporary name, fsync and rename."""
     if not bundle.directory.is_absolute():
         raise ValueError(f"{bundle.directory} is not absolute")
+    ours = bundle.library.family
+    chosen = _with_needs(formats)
+    for format in chosen:
+        if format.family not in ("", ours):
+            raise UsageError(
+                f"{format.name} is for {format.family}, this campaign for {bundle.library.id}: "
+                f"there are {', '.join(sorted(exporters(ours)))}"
+            )
     texts = [
         (format.name, name, text)
-        for format in _with_needs(formats)
+        for format in chosen
         for name, text in format.files(bundle).items()
     ]
     try:

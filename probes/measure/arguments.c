@@ -9,12 +9,14 @@
 
 static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *world)
 {
-    return pl_shape_of(c->function, c->bytes, pl_types[c->type].size, world->size, world->rank,
-                       c->root);
+    return pl_shape_of(c->function, c->bytes, pl_types[c->type].size,
+                       c->ranks ? c->ranks : world->size, world->rank, c->root);
 }
 
 struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
 {
+    if (c->ranks > 0 && world->rank >= c->ranks)
+        return (struct pl_arguments_size){0, 0};
     struct pl_shape shape = shape_of(c, world);
     size_t size = pl_types[c->type].size;
     return (struct pl_arguments_size){(size_t)shape.send * size, (size_t)shape.recv * size};

@@ -23,7 +23,7 @@ bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
                      const struct pl_world *world);
 void pl_buffers_close(struct pl_buffers *buffers);
 
-/* Bytes of the buffers that a case needs on this rank. */
+/* Bytes of the buffers that a case needs on this rank of the launch. */
 struct pl_arguments_size {
     size_t send, recv;
 };
@@ -39,7 +39,8 @@ struct pl_arguments {
     int nprocs; /* operands of a reduction: 2 for Reduce_local */
 };
 
-/* Counts go to buffers->counts, so one case is set up at a time. */
+/* `world` is of the ranks that the case runs on. Counts go to buffers->counts, so one case is set
+ * up at a time. */
 void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                       const struct pl_world *world, const struct pl_buffers *buffers,
                       MPI_Comm comm);

@@ -15,12 +15,13 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
     pl_random_shuffle(&random, order, count);
 }
 
-/* One case in one block. False (on rank 0) when a call failed. */
+/* One case in one block, on the ranks of its group. False (on rank 0) when a call failed. */
 static bool time_case(struct pl_timing *timing, struct pl_series *series, struct pl_rounds *rounds,
                       int block, int index)
 {
     const struct pl_plan *plan = timing->plan;
     const struct pl_case *c = &plan->cases[index];
+    const struct pl_world *world = series->world;
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
 
@@ -28,10 +29,10 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
-    pl_counters_stop(timing->counters, timing->world);
+    pl_counters_stop(timing->counters, world);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
-    if (timing->world->rank > 0 || series->failures > 0)
-        return timing->world->rank > 0;
+    if (world->rank > 0 || series->failures > 0)
+        return world->rank > 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         timing->timed_ns += series->ns[i];
     pl_record_samples(timing->record, c->id, block, series, timing->counters);
@@ -44,6 +45,39 @@ static int64_t longest_series(const struct pl_plan *plan)
            (plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm);
 }
 
+/* A series for each group that this rank is in: start schemes keep what they know of its ranks. */
+static bool open_series(const struct pl_timing *timing, struct pl_series *all)
+{
+    const struct pl_plan *plan = timing->plan;
+    bool good = true;
+    for (int i = 0; i < timing->groups->count; i++) {
+        const struct pl_group *group = &timing->groups->group[i];
+        all[i] = (struct pl_series){.plan = plan,
+                                    .configs = timing->configs,
+                                    .world = &group->world,
+                                    .buffers = timing->buffers,
+                                    .cache = timing->cache,
+                                    .group = i,
+                                    .delay = timing->delay,
+                                    .start = {.scheme = plan->sync,
+                                              .world = &group->world,
+                                              .clock = plan->clock,
+                                              .global = &timing->global->model,
+                                              .crowded = timing->global->crowded}};
+        if (group->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan)))
+            good = false;
+    }
+    return good;
+}
+
+static void close_series(const struct pl_timing *timing, struct pl_series *all)
+{
+    for (int i = 0; all && i < timing->groups->count; i++)
+        if (timing->groups->group[i].comm != MPI_COMM_NULL)
+            pl_series_close(&all[i]);
+    free(all);
+}
+
 static const char short_of_memory[] = "out of memory for the samples; ask for fewer repetitions";
 
 const char *pl_blocks_run(struct pl_timing *timing)
@@ -54,20 +88,12 @@ const char *pl_blocks_run(struct pl_timing *timing)
     int *order = malloc(bytes), *cases = malloc(bytes);
     int left = timing->case_count; /* cases that take part in the next block */
     struct pl_rounds rounds;
-    struct pl_series series = {.plan = plan,
-                               .configs = timing->configs,
-                               .world = timing->world,
-                               .buffers = timing->buffers,
-                               .cache = timing->cache,
-                               .delay = timing->delay,
-                               .start = {.scheme = plan->sync,
-                                         .world = timing->world,
-                                         .clock = plan->clock,
-                                         .global = &timing->global->model,
-                                         .crowded = timing->global->crowded}};
+    struct pl_series *series = calloc((size_t)timing->groups->count, sizeof *series);
     int64_t clock_error_ns = 0;
 
-    bool room = pl_series_open(&series, longest_series(plan));
+    bool room = !pl_p2p_agree(timing->world, !series);
+    if (room)
+        room = open_series(timing, series);
     room &= pl_rounds_open(&rounds, plan, timing->world, timing->record);
     if (pl_p2p_agree(timing->world, !room || !order || !cases))
         failure = short_of_memory;
@@ -78,10 +104,15 @@ const char *pl_blocks_run(struct pl_timing *timing)
     for (int block = 0; block < plan->blocks && !failure; block++) {
         pl_block_order(plan->seed, block, cases, left, order);
         pl_record_order(timing->record, block, plan, order, left);
-        for (int i = 0; i < left; i++)
-            if (!time_case(timing, &series, &rounds, block, order[i]) && !failure)
+        for (int i = 0; i < left; i++) {
+            int group = pl_groups_of(timing->groups, &plan->cases[order[i]]);
+            if (!pl_groups_enter(timing->groups, group))
+                continue;
+            if (!time_case(timing, &series[group], &rounds, block, order[i]) && !failure)
                 failure = "an MPI call returned an error in the timed region of a case that had "
                           "passed its check";
+            pl_groups_leave(timing->groups, group);
+        }
         left = pl_rounds_settle(&rounds, cases, left);
         if (rounds.failed)
             failure = short_of_memory;
@@ -97,7 +128,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
     if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
                                      clock_error_ns))
         failure = short_of_memory;
-    pl_series_close(&series);
+    close_series(timing, series);
     pl_rounds_close(&rounds);
     free(order);
     free(cases);

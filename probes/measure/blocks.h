@@ -13,6 +13,7 @@ struct pl_timing {
     const struct pl_plan *plan;
     const struct pl_config_state *configs;
     const struct pl_world *world;
+    const struct pl_groups *groups;
     const struct pl_buffers *buffers;
     struct pl_cache *cache;
     struct pl_global *global; /* out: this rank's model of the global clock */

@@ -100,15 +100,16 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
     return obstacles ? PL_UNSUPPORTED : PL_OK;
 }
 
-enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_world *world, const struct pl_buffers *buffers,
-                         uint64_t seed, struct pl_finding *finding)
+/* On the ranks of the case; with config `default`, the library computes on `reference`. */
+static enum pl_outcome check(const struct pl_case *c, const struct pl_config_state *config,
+                             MPI_Comm comm, MPI_Comm reference, const struct pl_world *world,
+                             const struct pl_buffers *buffers, uint64_t seed,
+                             struct pl_finding *finding)
 {
     struct pl_arguments arguments;
     char detail[sizeof finding->detail - 24], text[MPI_MAX_ERROR_STRING];
     enum pl_outcome outcome;
 
-    *finding = (struct pl_finding){""};
     if (!config->in_force) {
         snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
         return PL_NOT_IN_FORCE;
@@ -117,9 +118,9 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         return PL_OK;
     /* Whatever the variant thinks of the arguments, the library computes the reference: one
      * agreement serves both. */
-    pl_arguments_set(&arguments, c, world, buffers, config->comm);
+    pl_arguments_set(&arguments, c, world, buffers, comm);
     outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
-    arguments.call.comm = MPI_COMM_WORLD;
+    arguments.call.comm = reference;
     prepare(&arguments, c, world, buffers, seed);
     int rc = pl_call_pmpi(&arguments.call);
     if (rc != MPI_SUCCESS) {
@@ -132,7 +133,7 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         return outcome;
     memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
 
-    arguments.call.comm = config->comm;
+    arguments.call.comm = comm;
     prepare(&arguments, c, world, buffers, seed);
     memcpy(buffers->pristine, buffers->send, arguments.send_bytes);
     rc = c->run(&arguments.call);
@@ -144,4 +145,23 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         outcome = PL_ERROR;
     }
     return conclude(outcome, world, detail, finding);
+}
+
+enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
+                         const struct pl_groups *groups, const struct pl_buffers *buffers,
+                         uint64_t seed, struct pl_finding *finding)
+{
+    enum pl_outcome outcome = PL_OK;
+    int index = pl_groups_of(groups, c);
+    const struct pl_group *group = &groups->group[index];
+
+    *finding = (struct pl_finding){""};
+    if (pl_groups_enter(groups, index)) {
+        outcome = check(c, config, config->comms[index], group->comm, &group->world, buffers, seed,
+                        finding);
+        pl_groups_leave(groups, index);
+    }
+    if (group->ranks > 0)
+        pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);
+    return outcome;
 }

@@ -118,18 +118,45 @@ static bool restore(const struct written *undo, char *reason, size_t size)
     return false;
 }
 
+static MPI_Comm *no_communicators(const struct pl_groups *groups)
+{
+    MPI_Comm *comms = malloc((size_t)groups->count * sizeof *comms);
+    for (int i = 0; comms && i < groups->count; i++)
+        comms[i] = MPI_COMM_NULL;
+    return comms;
+}
+
+/* While the knobs are written: what is made of MPI_COMM_WORLD keeps them. */
+static int make_communicators(const struct pl_groups *groups, MPI_Comm *comms)
+{
+    MPI_Comm all;
+    int rc = PMPI_Comm_dup(MPI_COMM_WORLD, &all);
+    return rc == MPI_SUCCESS ? pl_groups_split(groups, all, comms) : rc;
+}
+
+bool pl_config_open_default(struct pl_config_state *state, const struct pl_groups *groups)
+{
+    *state = (struct pl_config_state){.in_force = true, .comms = no_communicators(groups)};
+    if (pl_p2p_agree(groups->world, !state->comms))
+        return false;
+    for (int i = 0; i < groups->count; i++)
+        state->comms[i] = groups->group[i].comm;
+    return true;
+}
+
 /* All ranks take part whatever happened to them, so that nobody waits in MPI_Comm_dup alone. */
-bool pl_config_open(struct pl_config_state *state, const struct pl_world *world,
+bool pl_config_open(struct pl_config_state *state, const struct pl_groups *groups,
                     const struct pl_config *config, const char *library)
 {
+    const struct pl_world *world = groups->world;
     size_t knobs = (size_t)config->knob_count;
     struct written *undo = calloc(knobs + 1, sizeof *undo);
     int written = 0;
     bool good;
 
-    *state = (struct pl_config_state){.comm = MPI_COMM_NULL};
+    *state = (struct pl_config_state){.comms = no_communicators(groups)};
     state->read = calloc(knobs + 1, sizeof *state->read);
-    good = undo && state->read;
+    good = undo && state->read && state->comms;
     if (!good)
         snprintf(state->reason, sizeof state->reason, "out of memory");
     if (pl_p2p_agree(world, !good))
@@ -140,14 +167,14 @@ bool pl_config_open(struct pl_config_state *state, const struct pl_world *world,
                               state->reason, sizeof state->reason);
     state->in_force = !pl_p2p_agree(world, *state->reason != '\0');
     if (state->in_force) {
-        int rc = PMPI_Comm_dup(MPI_COMM_WORLD, &state->comm);
+        int rc = make_communicators(groups, state->comms);
         if (pl_p2p_agree(world, rc != MPI_SUCCESS)) {
             snprintf(state->reason, sizeof state->reason, "MPI_Comm_dup failed with these knobs");
             state->in_force = false;
         }
     }
-    if (state->comm != MPI_COMM_NULL)
-        PMPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN);
+    if (state->comms[0] != MPI_COMM_NULL)
+        PMPI_Comm_set_errhandler(state->comms[0], MPI_ERRORS_RETURN);
     if (!state->in_force && !*state->reason)
         snprintf(state->reason, sizeof state->reason, "could not be put in force on every rank");
     while (written > 0)
@@ -157,10 +184,13 @@ out:
     return !pl_p2p_agree(world, !good);
 }
 
-void pl_config_close(struct pl_config_state *state)
+void pl_config_close(struct pl_config_state *state, const struct pl_groups *groups)
 {
-    if (state->comm != MPI_COMM_NULL && state->comm != MPI_COMM_WORLD)
-        PMPI_Comm_free(&state->comm);
+    if (state->comms && state->comms[0] != MPI_COMM_WORLD && state->comms[0] != MPI_COMM_NULL) {
+        pl_groups_free(groups, state->comms);
+        PMPI_Comm_free(&state->comms[0]);
+    }
+    free(state->comms);
     free(state->read);
-    state->read = NULL;
+    *state = (struct pl_config_state){0};
 }

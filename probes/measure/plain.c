@@ -76,7 +76,7 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     int64_t failures = 0;
     struct pl_arguments arguments;
 
-    pl_arguments_set(&arguments, c, world, timing->buffers, timing->configs[c->config].comm);
+    pl_arguments_set(&arguments, c, world, timing->buffers, timing->configs[c->config].comms[0]);
     pl_arguments_fill(&arguments, c, world, plan->seed);
     pl_counters_start(timing->counters);
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);

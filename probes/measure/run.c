@@ -20,6 +20,7 @@ struct launch {
     struct pl_world world;
     struct pl_plan plan;
     struct pl_record record;
+    struct pl_groups groups;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
     struct pl_nodes nodes;
@@ -182,24 +183,23 @@ static int open_configs(struct launch *launch)
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     pl_library_text(library);
     launch->configs = calloc((size_t)plan->config_count, sizeof *launch->configs);
-    if (pl_p2p_agree(&launch->world, !launch->configs)) {
+    if (pl_p2p_agree(&launch->world, !launch->configs) ||
+        !pl_groups_open(&launch->groups, plan, &launch->world) ||
+        !pl_config_open_default(&launch->configs[PL_CONFIG_DEFAULT], &launch->groups)) {
         say(launch, "configs", "out of memory");
         return PL_EXIT_FAILED;
     }
-    for (int i = 0; i < plan->config_count; i++)
-        launch->configs[i].comm = MPI_COMM_NULL;
-    launch->configs[PL_CONFIG_DEFAULT].comm = MPI_COMM_WORLD;
-    launch->configs[PL_CONFIG_DEFAULT].in_force = true;
     for (int i = PL_CONFIG_DEFAULT + 1; i < plan->config_count; i++) {
         struct pl_config_state *state = &launch->configs[i];
-        if (!pl_config_open(state, &launch->world, &plan->configs[i], library)) {
+        if (!pl_config_open(state, &launch->groups, &plan->configs[i], library)) {
             say(launch, plan->configs[i].id, state->reason);
             return PL_EXIT_FAILED;
         }
         pl_record_config(&launch->record, &plan->configs[i], state);
     }
     for (int i = 0; i < plan->config_count; i++)
-        settle(launch->configs[i].comm);
+        for (int group = 0; launch->configs[i].in_force && group < launch->groups.count; group++)
+            settle(launch->configs[i].comms[group]);
     return PL_EXIT_FINE;
 }
 
@@ -209,8 +209,8 @@ static void write_cases(struct launch *launch)
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         size_t size = pl_types[c->type].size;
-        struct pl_shape shape =
-            pl_shape_of(c->function, c->bytes, size, launch->world.size, 0, c->root);
+        struct pl_shape shape = pl_shape_of(c->function, c->bytes, size,
+                                            c->ranks ? c->ranks : launch->world.size, 0, c->root);
         int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
         pl_record_case(&launch->record, plan, c, moved);
     }
@@ -225,7 +225,7 @@ static int check_cases(struct launch *launch, int *good)
         const struct pl_case *c = &plan->cases[i];
         struct pl_finding finding;
         pl_record_begin(&launch->record, c->id);
-        enum pl_outcome outcome = pl_check(c, &launch->configs[c->config], &launch->world,
+        enum pl_outcome outcome = pl_check(c, &launch->configs[c->config], &launch->groups,
                                            &launch->buffers, plan->seed, &finding);
         pl_record_check(&launch->record, c->id, pl_outcome_name(outcome), finding.detail);
         if (outcome == PL_OK)
@@ -265,6 +265,7 @@ static int measure(struct launch *launch)
         struct pl_timing timing = {.plan = plan,
                                    .configs = launch->configs,
                                    .world = &launch->world,
+                                   .groups = &launch->groups,
                                    .buffers = &launch->buffers,
                                    .cache = &launch->cache,
                                    .global = &launch->global,
@@ -326,8 +327,9 @@ int pl_run(const char *plan_path, const char *out_path)
     if (recording)
         result = close_record(&launch, out_path, result);
     for (int i = 0; launch.configs && i < launch.plan.config_count; i++)
-        pl_config_close(&launch.configs[i]);
+        pl_config_close(&launch.configs[i], &launch.groups);
     free(launch.configs);
+    pl_groups_close(&launch.groups);
     pl_cache_close(&launch.cache);
     pl_nodes_free(&launch.nodes);
     pl_counters_close(&launch.counters);

@@ -82,7 +82,7 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c)
     start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
     start->window_ns = *window_ns ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
-                     series->configs[c->config].comm);
+                     series->configs[c->config].comms[series->group]);
     pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
     if (start->scheme->windows && start->window_ns == 0)
         about = estimate(series);

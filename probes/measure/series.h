@@ -17,6 +17,7 @@ struct pl_series {
     const struct pl_world *world;
     const struct pl_buffers *buffers;
     struct pl_cache *cache;
+    int group;             /* of the ranks in `world`; indexes a config's communicators */
     struct pl_delay delay; /* this rank's, where a case has a delay */
     struct pl_start start;
     struct pl_arguments arguments; /* of the case under way */

@@ -2,13 +2,9 @@
  * one or the other. */
 #include "system/cvar.h"
 
-void pl_cvar_start(void)
-{
-}
+void pl_cvar_start(void) {}
 
-void pl_cvar_stop(void)
-{
-}
+void pl_cvar_stop(void) {}
 
 int pl_cvar_count(void)
 {

@@ -65,7 +65,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
         bench.space,
         bench.installation.library,
         bench.knobs,
-        bench.catalogue.variants_of(),
+        bench.catalogue.variants,
         options.nprocs,
     )
     sizes = [64, 1024, 16384, 65536]
@@ -87,32 +87,41 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
 
 
 def preload(bench: Workbench) -> Iterator[Figure]:
-    """Cost of a wrapped call without and with a rule, over PMPI_ in the same run."""
+    """Cost of a wrapped call over PMPI_ in the same run: without a rule for its function, with
+    rules that do not match by nprocs or by bytes, replaced."""
+    scatter = "function=MPI_Bcast variant=bcast_as_scatter_plus_allgather"
+    alltoall = "function=MPI_Allgather variant=allgather_as_alltoall nprocs=1-1 bytes=0-inf"
+    profiles = {
+        "no rule": [alltoall],
+        "rules for other nprocs": [f"{scatter} nprocs=2-8 bytes=0-inf"],
+        "rules for other bytes": [f"{scatter} nprocs=1-8 bytes={r}" for r in ("0-7", "9-inf")],
+    }
     with tempfile.TemporaryDirectory() as folder:
         program, profile = Path(folder, "overhead"), Path(folder, "profile")
-        rule = "function=MPI_Allgather nprocs=1-1 bytes=0-inf variant=allgather_as_alltoall"
-        profile.write_text(f"plumbline-profile 1\nrule {rule}\n")
         mpicc = str(bench.installation.mpicc)
         subprocess.run([mpicc, "-O2", HERE / "overhead.c", "-o", program], check=True)
-        environment = (
-            dict(os.environ)
-            | bench.family.environment()
-            | {
-                "LD_PRELOAD": str(bench.preload),
-                "PLUMBLINE_PROFILE": str(profile),
-            }
-        )
-        runs = [
-            subprocess.run([program], check=True, capture_output=True, text=True, env=environment)
-            for _ in range(3)
-        ]
-    best = [
-        min(column) for column in zip(*(map(float, r.stdout.split()) for r in runs), strict=True)
-    ]
-    what = f"Bcast, 8 bytes, 1 rank: {best[1]:.1f} and {best[0]:.1f} ns"
-    yield Figure("wrapped over PMPI_, no rule", best[1] - best[0], "ns a call", what)
-    what = f"Allgather as Alltoall, 1 KiB, 1 rank: {best[3]:.1f} and {best[2]:.1f} ns"
-    yield Figure("replaced over PMPI_", best[3] - best[2], "ns a call", what)
+        own = dict(os.environ) | bench.family.environment()
+        ours = {"LD_PRELOAD": str(bench.preload), "PLUMBLINE_PROFILE": str(profile)}
+
+        def best(rules: list[str]) -> list[float]:
+            text = ["plumbline-profile 1", *(f"rule {rule}" for rule in rules)]
+            profile.write_text("\n".join(text) + "\n")
+            runs = [
+                subprocess.run(
+                    [program], check=True, capture_output=True, text=True, env=own | ours
+                )
+                for _ in range(3)
+            ]
+            columns = zip(*(map(float, r.stdout.split()) for r in runs), strict=True)
+            return [min(column) for column in columns]
+
+        for name, rules in profiles.items():
+            found = best(rules)
+            what = f"Bcast, 8 bytes, 1 rank: {found[1]:.1f} and {found[0]:.1f} ns"
+            yield Figure(f"wrapped over PMPI_, {name}", found[1] - found[0], "ns a call", what)
+        found = best(profiles["no rule"])
+        what = f"Allgather as Alltoall, 1 KiB, 1 rank: {found[3]:.1f} and {found[2]:.1f} ns"
+        yield Figure("replaced over PMPI_", found[3] - found[2], "ns a call", what)
 
 
 def verdicts(bench: Workbench) -> Iterator[Figure]:
@@ -189,7 +198,7 @@ def main() -> None:
         print(msgspec.json.encode(found).decode())
         return
     for one in found:
-        print(f"{one.name:32} {one.value:8.3g} {one.unit:10} {one.of}")
+        print(f"{one.name:44} {one.value:8.3g} {one.unit:10} {one.of}")
 
 
 if __name__ == "__main__":

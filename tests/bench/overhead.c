@@ -1,7 +1,7 @@
 /* What the preload library costs, in nanoseconds a call: MPI_ and PMPI_ side by side in one run,
- * the fastest of many batches of each, taken in turns, on MPI_COMM_SELF. Bcast of 8 bytes has no
- * rule; Allgather of 1 KiB may have one. Prints: bcast_pmpi bcast_mpi allgather_pmpi allgather_mpi
- */
+ * the fastest of many batches of each, taken in turns, on MPI_COMM_SELF. Bcast of 8 bytes;
+ * Allgather of 1 KiB. The profile says whether their calls match. Prints: bcast_pmpi bcast_mpi
+ * allgather_pmpi allgather_mpi */
 #include <mpi.h>
 #include <stdio.h>
 

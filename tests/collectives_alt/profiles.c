@@ -5,6 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void print_rule(const struct pl_rule *rule)
+{
+    printf("%d %s %lld-%lld %lld-%lld %s", rule->line, pl_function_name(rule->function),
+           rule->nprocs.from, rule->nprocs.to, rule->bytes.from, rule->bytes.to,
+           rule->spec.variant->name);
+    for (int i = 0; i < PL_PARAMETERS_MAX && rule->spec.variant->parameters[i].name; i++)
+        printf(" %d", rule->spec.values[i]);
+    if (rule->by_nodes)
+        printf(" nodes %lld-%lld ppn %lld-%lld", rule->nodes.from, rule->nodes.to, rule->ppn.from,
+               rule->ppn.to);
+    if (~rule->ops || ~rule->types)
+        printf(" op %x type %x", rule->ops, rule->types);
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     static char input[1 << 16];
@@ -17,12 +32,9 @@ int main(int argc, char **argv)
     const bool good = pl_profile_parse(text, length, &profile, &error);
     if (good) {
         printf("library=%s\n", profile.library);
-        for (int i = 0; i < profile.count; i++) {
-            const struct pl_rule *rule = &profile.rules[i];
-            printf("%d %s %d-%d %lld-%lld %s\n", rule->line, pl_function_name(rule->function),
-                   rule->nprocs_from, rule->nprocs_to, rule->bytes_from, rule->bytes_to,
-                   rule->variant->name);
-        }
+        printf("memory=%zu nearest=%d\n", profile.memory, profile.nearest);
+        for (int i = 0; i < profile.count; i++)
+            print_rule(&profile.rules[i]);
         if (argc > 1)
             printf("fits=%d\n", pl_profile_fits(&profile, argv[1]));
         pl_profile_free(&profile);

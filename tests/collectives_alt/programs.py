@@ -56,9 +56,11 @@ def make(folder: Path) -> Build:
     compile_program(build, "hygiene_of_mutants", ["mutants.c", *hygiene])
     for name in ("volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
-    parser = [str(ROOM / "preload" / name) for name in ("profile.c", "canary.c")]
+    parser = [
+        str(ROOM / "preload" / f"{name}.c") for name in ("profile", "rule", "classes", "canary")
+    ]
     compile_program(build, "profiles", ["profiles.c", *parser])
-    for name in ("application", "handler"):
+    for name in ("application", "communicators", "handler", "decides"):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
 
@@ -97,6 +99,7 @@ def mpirun(
     *command: str | Path,
     env: dict[str, str] | None = None,
     timeout: float = 100,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Starts ranks. Each variable of `env` is given to the ranks, not to mpirun."""
     exports = [token for key, value in (env or {}).items() for token in ("-x", f"{key}={value}")]
@@ -106,6 +109,7 @@ def mpirun(
         capture_output=True,
         text=True,
         timeout=timeout,
+        cwd=cwd,
     )
 
 

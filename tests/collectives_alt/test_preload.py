@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.collectives_alt.programs import AS_ROOT, Build, mpirun
+from tests.collectives_alt.started import Started
 
 pytestmark = pytest.mark.mpi
 
@@ -20,31 +20,6 @@ rule function=MPI_Reduce nprocs=1-inf bytes=0-inf variant=reduce_ring
 rule function=MPI_Gather nprocs=1-8 bytes=0-inf variant=gather_binomial
 rule function=MPI_Bcast nprocs=5-8 bytes=0-inf variant=bcast_as_scatter_plus_allgather
 """
-
-
-class Started:
-    """One run of the plain program, with everything it left behind."""
-
-    def __init__(
-        self, build: Build, folder: Path, profile: str | Path | None, *arguments: str
-    ) -> None:
-        self.path = folder / "site.profile"
-        if isinstance(profile, str):
-            self.path.write_text(f"plumbline-profile 1\n{profile}")
-        elif profile is not None:
-            self.path = profile
-        self.env = {
-            "LD_PRELOAD": str(build.preload),
-            "PLUMBLINE_REPORT": str(folder / "report.json"),
-        }
-        if profile is not None:
-            self.env["PLUMBLINE_PROFILE"] = str(self.path)
-        self.done = mpirun(4, build.program("application"), *arguments, env=self.env)
-        self.report: dict[str, Any] = json.loads((folder / "report.json").read_text())
-        assert [p.name for p in folder.glob("*.part")] == []
-
-    def function(self, name: str) -> dict[str, Any]:
-        return next(f for f in self.report["functions"] if f["function"] == name)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +66,18 @@ def test_an_inter_communicator_falls_through(build: Build, tmp_path: Path, plain
     assert run.function("MPI_Allreduce")["fallen_through"] == 1
 
 
+def test_communicators_whose_handles_are_used_again(build: Build, tmp_path: Path) -> None:
+    """Also: calls of two threads at a time, all of them counted."""
+    canary = "rule function=MPI_Allreduce nprocs=2-2 bytes=0-inf variant=canary"
+    run = Started(build, tmp_path, canary, program="communicators")
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.done.stdout.startswith("ok level=3 bad=0 ")
+    assert not run.done.stdout.endswith("reused=0\n")
+    counted = run.function("MPI_Allreduce")
+    # 2 threads x 60 rounds x 3 calls, 15 on another communicator each, the sum at the end
+    assert (counted["calls"], counted["replaced"]) == (2 * (60 * 3 + 15) + 1, 2 * 30 * 3)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -106,7 +93,8 @@ def test_a_useless_profile_is_reported_once(
     assert (run.done.returncode, run.done.stdout) == (0, plain)
     assert run.done.stderr.count("plumbline:") == 1
     assert f"{run.path}{reason}" in run.done.stderr.replace(": made", "made")
-    assert (run.report["in_force"], run.report["functions"]) == (False, [])
+    assert (run.report["in_force"], run.report["rules"]) == (False, [])
+    assert {one["replaced"] for one in run.report["functions"]} == {0}
 
 
 @pytest.mark.parametrize("start", ["init", "unseen"])
@@ -173,7 +161,7 @@ def test_a_report_never_takes_the_place_of_a_device(
 def test_errors_reach_the_handler_once(build: Build, tmp_path: Path) -> None:
     profile = tmp_path / "p"
     profile.write_text(
-        "plumbline-profile 1\n"
+        "plumbline-profile 1\nmemory bytes=2000000000\n"
         "rule function=MPI_Allgather nprocs=1-inf bytes=0-inf variant=allgather_as_alltoall\n"
     )
     env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_PROFILE": str(profile)}
@@ -189,4 +177,5 @@ def test_only_mpi_entry_points_are_exported(build: Build) -> None:
         ["nm", "-D", "--defined-only", build.preload], check=True, capture_output=True, text=True
     ).stdout.split()[2::3]
     assert {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Allreduce"} <= set(symbols)
-    assert [name for name in symbols if not name.startswith("MPI_")] == []
+    assert {"mpi_allreduce_", "mpi_allreduce_f08_"} <= set(symbols)
+    assert [name for name in symbols if not name.startswith(("MPI_", "mpi_"))] == []

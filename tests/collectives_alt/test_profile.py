@@ -32,6 +32,7 @@ def test_a_whole_profile(build: Build) -> None:
         0,
         [
             "library=Open MPI v4.1.4",
+            f"memory={64 << 20} nearest=0",
             "5 MPI_Bcast 2-4 0-99 bcast_as_scatter_plus_allgather",
             f"6 MPI_Reduce 5-{2**31 - 1} 65536-{2**63 - 1} reduce_ring",
         ],
@@ -48,6 +49,56 @@ def test_rules_that_touch_do_not_overlap(build: Build, first: str, second: str |
     assert parse(build, f"{HEAD}{RULE}\n{other}\n")[0] == 0
 
 
+REDUCE = "rule function=MPI_Reduce nprocs=2-4 bytes=0-99 variant=reduce_ring"
+ALL = "nprocs=1-inf bytes=0-inf"
+
+
+def test_everything_a_rule_can_say(build: Build) -> None:
+    text = (
+        f"{HEAD}memory bytes=1000\nnearest nprocs factor=3\n"
+        f"rule function=MPI_Allreduce {ALL} nodes=2-4 ppn=8-inf op=sum,min type=floating "
+        "variant=allreduce_segmented_ring:segment_bytes=512\n"
+        f"rule function=MPI_Gatherv {ALL} ppn=4-4 variant=gatherv_linear\n"
+        f"rule function=MPI_Alltoallv {ALL} variant=canary\n"
+    )
+    most, huge = 2**31 - 1, 2**63 - 1
+    assert parse(build, text) == (
+        0,
+        [
+            "library=",
+            "memory=1000 nearest=3",
+            f"4 MPI_Allreduce 1-{most} 0-{huge} allreduce_segmented_ring 512 "
+            f"nodes 2-4 ppn 8-{most} op 5 type 2",
+            f"5 MPI_Gatherv 1-{most} 0-{huge} gatherv_linear nodes 1-{most} ppn 4-4",
+            f"6 MPI_Alltoallv 1-{most} 0-{huge} canary",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"),
+    [
+        ("nodes=1-1", "nodes=2-2", False),
+        ("nodes=1-1", "ppn=2-2", True),
+        ("ppn=1-4", "ppn=4-8", True),
+        ("op=sum", "op=minmax", False),
+        ("op=sum,max", "op=minmax", True),
+        ("op=user", "op=predefined", False),
+        ("op=user", "op=commutative", True),
+        ("type=floating", "type=integer,byte", False),
+        ("type=any", "type=byte", True),
+        ("type=byte op=bitwise", "type=byte op=logical", False),
+        ("", "type=derived", True),
+    ],
+)
+def test_rules_overlap_in_all_they_say(
+    build: Build, first: str, second: str, overlap: bool
+) -> None:
+    code, output = parse(build, f"{HEAD}{REDUCE} {first}\n{REDUCE} {second}\n")
+    assert code == overlap
+    assert not overlap or "overlaps with the rule on line 2" in output[0]
+
+
 def changed(old: str, new: str) -> str:
     assert old in RULE
     return HEAD + RULE.replace(old, new)
@@ -62,7 +113,7 @@ def changed(old: str, new: str) -> str:
         (HEAD + "rules", 2, "rules", "not `rule`"),
         (HEAD + "rule", 2, "", "no function="),
         (changed("MPI_Bcast", "MPI_Bcost"), 2, "function=MPI_Bcost", "unknown function"),
-        (changed("variant=bcast", "variant=boast"), 2, "variant=boast_as", "unknown variant"),
+        (changed("variant=bcast", "variant=boast"), 2, "variant=boast_as", "no such variant"),
         (changed("MPI_Bcast", "MPI_Reduce"), 2, "bcast_as", "of MPI_Bcast, not of MPI_Reduce"),
         (changed("nprocs=2-4", "nprocs=4-2"), 2, "nprocs=4-2", "not a range"),
         (changed("nprocs=2-4", "nprocs=0-2"), 2, "nprocs=0-2", "not a range"),
@@ -81,6 +132,30 @@ def changed(old: str, new: str) -> str:
         (f"{HEAD}{RULE}\n" + RULE.replace("2-4", "4-8"), 3, "", "overlaps with"),
         (f"{HEAD}{RULE}\r\n", 2, "", "control character (code 13)"),
         (f"{HEAD}{RULE}\0\n", 2, "", "zero byte"),
+        (f"{HEAD}{RULE} op=sum", 2, "op=", "for reductions; ranks of MPI_Bcast"),
+        (f"{HEAD}{RULE} type=byte", 2, "type=", "for reductions"),
+        (f"{HEAD}{REDUCE} op=summ", 2, "op=summ", "not a class of operations"),
+        (f"{HEAD}{REDUCE} op=sum,", 2, "op=sum,", "not a class of operations"),
+        (f"{HEAD}{REDUCE} type=", 2, "type=", "not a class of datatypes"),
+        (f"{HEAD}{REDUCE} nodes=0-1", 2, "nodes=0-1", "not a range"),
+        (f"{HEAD}{REDUCE} ppn=2", 2, "ppn=2", "not a range"),
+        (f"{HEAD}{REDUCE}:pieces=2", 2, "variant=reduce_ring:pieces=2", "reduce_ring has none"),
+        (f"{HEAD}rule function=MPI_Reduce_local {ALL} variant=canary", 2, "function=", "never"),
+        (
+            f"{HEAD}rule function=MPI_Gatherv nprocs=1-4 bytes=0-9 variant=gatherv_linear",
+            *(2, "bytes=", "must be 0-inf: not all ranks know the volume of MPI_Gatherv"),
+        ),
+        (HEAD + "memory bytes=", 2, "bytes=", "not bytes= and a number from 0"),
+        (HEAD + "memory bytes=1k", 2, "bytes=1k", "not bytes="),
+        (HEAD + "memory bytes=1\nmemory bytes=1", 3, "bytes=1", "second memory"),
+        (HEAD + "nearest nprocs factor=1", 2, "factor=1", "from 2 to"),
+        (HEAD + "nearest factor=2", 2, "factor=2", "not nearest nprocs factor=N"),
+        (HEAD + "nearest nprocs", 2, "", "not factor="),
+        (HEAD + "nearest nprocs factor=2 x", 2, "factor=2 x", "not factor="),
+        (
+            HEAD + 2 * "nearest nprocs factor=2\n",
+            *(3, "nprocs factor=2", "second nearest"),
+        ),
         (HEAD + "library version=4.1", 2, "version=4.1", "not version="),
         (HEAD + 'library version=""', 2, 'version="', "1 to 255"),
         (HEAD + 'library version="a" b', 2, " b", "behind the closing quote"),
@@ -115,7 +190,26 @@ def test_library(build: Build, wanted: str, version: str, fits: int) -> None:
 
 
 SHARDS = (
-    *("rule", "library", "\n", " ", "\t", "=", '"', "#", "-", "inf", "9" * 30, 'version="x"'),
+    *(
+        "rule",
+        "library",
+        "memory",
+        "nearest",
+        "nprocs",
+        "factor=2",
+        "op=sum",
+        "nodes=1-1",
+        "\n",
+        " ",
+        "\t",
+        "=",
+        '"',
+        "#",
+        "-",
+        "inf",
+        "9" * 30,
+        'version="x"',
+    ),
     *("function=MPI_Bcast", "nprocs=1-4", "bytes=0-inf", "variant=gather_binomial"),
 )
 tokens = st.sampled_from(SHARDS)

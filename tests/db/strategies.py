@@ -159,6 +159,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             root=small,
             reps=small,
             delay_ns=counts,
+            ranks=small,
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
@@ -182,7 +183,9 @@ verdicts = st.builds(
     Verdict,
     stage=st.just("before"),
     guideline=text,
-    kind=st.sampled_from(["monotony", "split", "pattern"]),
+    kind=st.sampled_from(["monotony", "split", "pattern", "rank"]),
+    lhs=text,
+    ranks=small,
     function=text,
     rhs=text,
     nprocs=small,

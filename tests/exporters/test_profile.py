@@ -15,7 +15,8 @@ from plumbline_exporters import profile
 from tests.exporters.bundles import bundle, tuned, variant
 
 RULE = re.compile(
-    r"rule function=(MPI_\w+) nprocs=(\d+)-(\d+) bytes=(\d+)-(\d+|inf) variant=([a-z0-9_]+)"
+    r"rule function=(MPI_\w+) nprocs=(\d+)-(\d+) nodes=\d+-\d+(?: ppn=\d+-\d+)? "
+    r"bytes=(\d+)-(\d+|inf) variant=([a-z0-9_:=]+)"
 )
 
 
@@ -36,9 +37,9 @@ def test_variants_alone() -> None:
         variant("MPI_Gather", "gather_binomial", 0, UNBOUNDED_BYTES, 8),
     )
     assert rules(*winners) == [
-        "rule function=MPI_Allreduce nprocs=4-4 bytes=8192-65536 "
+        "rule function=MPI_Allreduce nprocs=4-4 nodes=1-1 ppn=4-4 bytes=8192-65536 "
         "variant=allreduce_as_reduce_plus_bcast",
-        "rule function=MPI_Gather nprocs=8-8 bytes=0-inf variant=gather_binomial",
+        "rule function=MPI_Gather nprocs=8-8 nodes=1-1 ppn=8-8 bytes=0-inf variant=gather_binomial",
     ]
     assert profile.files(bundle(winners[0])) == {}
 
@@ -51,8 +52,23 @@ def test_padded_volumes_are_served() -> None:
 
 
 def test_functions_without_a_volume() -> None:
-    with pytest.raises(PlumblineError, match="no rank knows the volume"):
+    with pytest.raises(PlumblineError, match="not all ranks know the volume"):
         rules(variant("MPI_Alltoallv", "v", 0, 64))
+    (rule,) = rules(variant("MPI_Alltoallv", "v", 0, UNBOUNDED_BYTES))
+    assert " bytes=0-inf " in rule
+
+
+def test_nodes() -> None:
+    """Winners for the same ranks on other nodes stand beside each other."""
+
+    def on(nprocs: int, ppn: int) -> Winner:
+        return msgspec.structs.replace(variant("MPI_Reduce", "v:a=1", 0, 64, nprocs), ppn=ppn)
+
+    assert [re.findall(r"(?:nodes|ppn)=\S+", rule) for rule in rules(on(8, 8), on(8, 2))] == [
+        ["nodes=4-4", "ppn=2-2"],
+        ["nodes=1-1", "ppn=8-8"],
+    ]
+    assert "nodes=3-3 bytes" in rules(on(10, 4))[0]
 
 
 def test_winners_that_claim_the_same_call() -> None:

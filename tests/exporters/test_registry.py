@@ -52,6 +52,13 @@ class TestEveryFormat:
             assert not re.search(r"\bMPI_", text)
 
 
+def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
+    message = "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-rules, profile"
+    with pytest.raises(UsageError, match=message):
+        write(placed(tmp_path), ["simgrid-env"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_formats() -> None:
     assert sorted(exporters()) == [
         "env",

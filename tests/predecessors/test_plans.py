@@ -59,7 +59,7 @@ def test_the_probe_takes_the_plans_that_the_tuner_writes(probe: Probe) -> None:
 def test_one_tool_checks_all_three_kinds(probe: Probe) -> None:
     """0 [run]: no maintained tool checks monotony, split-robustness and patterns; ours does, and
     its probe has the right side of every pattern."""
-    assert {kind.name for kind in all_kinds()} == {"monotony", "split", "pattern"}
+    assert {kind.name for kind in all_kinds()} >= {"monotony", "split", "pattern"}
     known = {variant["name"] for variant in probe.known()["variants"]}
     guidelines.check_against(guidelines.load(), known)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from plumbline.guidelines import load as load_guidelines
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
@@ -41,7 +43,11 @@ from tests.exporters import rules_reader
 
 ROOT = Path(__file__).resolve().parents[2]
 SPACE = spaces.load(ROOT / "search-spaces" / "openmpi-4.1.toml")
-GUIDELINES = load_guidelines()
+# Those of the paper; no variant of this library sends pieces.
+GUIDELINES = load_guidelines().selected([f"GL{n}" for n in range(3, 18)])
+GUIDELINES = msgspec.structs.replace(
+    GUIDELINES, split=msgspec.structs.replace(GUIDELINES.split, functions=[])
+)
 PARTS = {one.variant: one.uses for one in GUIDELINES.patterns}
 OURS = {"gather_binomial": "MPI_Gather", "reduce_ring": "MPI_Reduce"}
 
@@ -287,6 +293,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     root=int(values["root"]),
                     reps=int(values.get("reps", 15)),
                     delay_ns=int(values.get("delay_ns", 0)),
+                    ranks=int(values.get("ranks", 0)),
                 )
             )
     return settings, configs, cases
@@ -360,10 +367,14 @@ def variants_of() -> dict[str, list[str]]:
     return bench().catalogue.variants_of()
 
 
+def variants() -> list[Variant]:
+    return bench().catalogue.variants
+
+
 def bench() -> Workbench:
     """A workbench of the simulated library; its programs do not exist."""
-    variants = [Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
-    variants += [Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
+    listed = [Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
+    listed += [Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
     return Workbench(
         machine=build.MACHINE,
         family=OpenMpi(),
@@ -373,7 +384,7 @@ def bench() -> Workbench:
         catalogue=Catalogue(
             probe="0.1.0",
             functions=[_Named(name) for name in LATENCY],
-            variants=variants,
+            variants=listed,
             types=["MPI_BYTE", "MPI_DOUBLE"],
             ops=["MPI_BOR", "MPI_SUM"],
             syncs=["barrier"],

@@ -22,7 +22,7 @@ def menu() -> Menu:
         bench.space,
         bench.installation.library,
         bench.knobs,
-        bench.catalogue.variants_of(),
+        bench.catalogue.variants,
         4,
         unsafe=True,
     )

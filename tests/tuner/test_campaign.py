@@ -97,6 +97,18 @@ def test_what_remains_carries_its_proof(done: Done) -> None:
         assert reason == search.reason and "candidates; the fastest" in reason
 
 
+def test_what_could_not_be_searched_says_why(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    (plain, *_) = [one for one in found.after or [] if one.verdict == "violated"]
+    odd = [
+        msgspec.structs.replace(plain, lhs="gather_as_igather_plus_wait", rhs="MPI_Gather"),
+        msgspec.structs.replace(plain, kind="rank", ranks=2),
+    ]
+    reasons = [why for _, why in msgspec.structs.replace(found, after=odd).remaining()]
+    assert "(gather_as_igather_plus_wait) is not a call that can be replaced" in reasons[0]
+    assert "(on 2 ranks) is not a call that can be replaced" in reasons[1]
+
+
 def test_winners_are_the_planted_ones(done: Done) -> None:
     of: dict[str, list[Winner]] = {}
     for winner in done.winners():

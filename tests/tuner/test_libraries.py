@@ -157,7 +157,7 @@ def test_an_ompi_info_that_fails_is_named(tmp_path: Path) -> None:
 
 
 def test_names_are_registered_once() -> None:
-    assert list(libraries.families()) == ["openmpi"]
+    assert list(libraries.families()) == ["openmpi", "simgrid"]
     with pytest.raises(ValueError, match="openmpi is registered twice"):
         libraries.family("openmpi")(OpenMpi)
 

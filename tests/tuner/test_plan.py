@@ -34,6 +34,7 @@ CASES = st.builds(
     variant=st.sampled_from(["default", "library"]),
     knobs=KNOBS,
     plain_duplicate=st.booleans(),
+    ranks=st.integers(0, 9),
 )
 PLANS = st.builds(
     Plan,
@@ -92,6 +93,7 @@ def test_the_text_says_all_of_it(plan: Plan) -> None:
             wanted.variant,
             wanted.bytes,
         )
+        assert case.ranks == wanted.ranks
         assert (case.type, case.root, case.reps) == (plan.data.type, plan.data.root, plan.reps)
         if wanted.plain_duplicate:
             assert case.config == "plain"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from plumbline.simulation import SELECTORS, Simulation
 from plumbline.tables import design_of
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
+from tests.tuner.simulated import ROOT
 
 SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)
 
@@ -55,6 +57,16 @@ def test_a_campaign_file(tmp_path: Path) -> None:
     other = load(path, {"simulate": "impi"})
     assert other.simulation == Simulation(library="impi", latency_seconds=1e-6)
     assert msgspec.json.decode(msgspec.json.encode(other), type=Settings) == other
+
+
+def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "simulated.md").read_text()
+    (text,) = [one for one in page.split("```toml\n")[1:] if "[simulate]" in one]
+    text = text.partition("```")[0]
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    assert load(path, {}) == load(None, {"simulate": "mvapich2"})
+    assert set(tomllib.loads(text)["simulate"]) == set(Simulation.__struct_fields__)
 
 
 @pytest.mark.parametrize(

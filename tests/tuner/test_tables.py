@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from plumbline import tables
+from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import PlanCase
 from plumbline.settings import Settings, load
@@ -37,6 +38,39 @@ def test_every_left_side_and_the_right_sides_of_patterns() -> None:
         PlanCase("MPI_Allreduce", 1, "allreduce_as_reduce_plus_bcast"),
         PlanCase("MPI_Allreduce", 64, "allreduce_as_reduce_plus_bcast"),
         PlanCase("MPI_Allreduce", 16384, "allreduce_as_reduce_plus_bcast"),
+    ]
+
+
+def test_messages_in_pieces_and_on_fewer_ranks() -> None:
+    """Pieces of at least `least_bytes`; on half of the ranks, blocks as long as on all of them."""
+    every = load_guidelines()
+    assert every.rank is not None
+    cut = msgspec.structs.replace(every.split, pieces=[2, 4])
+    chosen = msgspec.structs.replace(every.selected(["GL3", every.rank.id]), split=cut)
+    least = cut.least_bytes
+    found = tables.cases(chosen, settings(sizes=[64, 2 * least, 4 * least]))
+    plain = [PlanCase("MPI_Gather", size) for size in (64, 2 * least, 4 * least)]
+    assert [one for one in found if one.ranks] == [
+        PlanCase("MPI_Gather", one.bytes // 2, ranks=2) for one in plain
+    ]
+    assert [(one.bytes, one.variant) for one in found if "split" in one.variant] == [
+        (2 * least, "gather_as_split:pieces=2"),
+        (4 * least, "gather_as_split:pieces=2"),
+        (4 * least, "gather_as_split:pieces=4"),
+    ]
+    assert found[:3] == plain
+    assert not any(one.ranks for one in tables.cases(chosen, settings(root=2)))
+
+
+def test_both_sides_of_a_pattern_are_planned_once() -> None:
+    chosen = load_guidelines().selected(["PL15", "PL31"])
+    assert [one.lhs_variant for one in chosen.patterns] == ["default", "bcast_as_ibcast_plus_wait"]
+    found = tables.cases(chosen, settings(sizes=[1, 64]))
+    assert [(one.variant, one.bytes) for one in found] == [
+        ("default", 1),
+        ("default", 64),
+        ("bcast_as_ibcast_plus_wait", 1),
+        ("bcast_as_ibcast_plus_wait", 64),
     ]
 
 

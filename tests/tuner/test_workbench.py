@@ -53,10 +53,12 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (share / one.name).write_text(one.read_text())
     programs = tmp_path / "libexec" / "plumbline" / "openmpi-4.1.4"
     programs.mkdir(parents=True)
+    rules = module.guideline_file.load()
+    named = [(v, one.lhs) for one in rules.patterns for v in (one.variant, one.lhs_variant)]
+    named += [(rules.split.variant(f, 2).partition(":")[0], f) for f in rules.split.functions]
     variants = ",".join(
-        f'{{"name":"{one.variant}","function":"{one.lhs}","kind":"mockup","restrictions":[],'
-        '"summary":""}'
-        for one in simulated.GUIDELINES.patterns
+        f'{{"name":"{name}","function":"{function}","kind":"mockup","restrictions":[],"summary":""}}'
+        for name, function in named
     )
     begin, end = LIST.split('{"name":"bcast_a"')[0], LIST.split('"summary":"s"}')[1]
     script(programs / "probe", f"echo '{begin}{variants}{end}'")

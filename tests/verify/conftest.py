@@ -20,7 +20,8 @@ MakeVerdict = Callable[..., Verdict]
 
 @pytest.fixture(scope="session")
 def guidelines() -> Guidelines:
-    return load()
+    """Those of the paper."""
+    return load().selected([f"GL{n}" for n in range(1, 18)])
 
 
 @pytest.fixture(scope="session")

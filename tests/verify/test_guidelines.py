@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plumbline.guidelines import DEFAULT_PATH, Guidelines, check_against, load
@@ -20,21 +21,49 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_all_seventeen_in_order(guidelines: Guidelines) -> None:
-    assert [entry.id for entry in guidelines.entries()] == [f"GL{n}" for n in range(1, 18)]
-    assert guidelines.split.tolerance == 0.05
-    assert guidelines.name_of("GL12") == "MPI_Allreduce ⪯ MPI_Reduce + MPI_Bcast"
+@pytest.fixture(scope="module")
+def every() -> Guidelines:
+    return load()
 
 
-def test_names_say_what_the_right_side_uses(guidelines: Guidelines) -> None:
-    for pattern in guidelines.patterns:
-        assert pattern.name == f"{pattern.lhs} ⪯ {' + '.join(pattern.uses)}"
-        parts = "_plus_".join(use.removeprefix("MPI_").lower() for use in pattern.uses)
-        assert pattern.variant == f"{pattern.lhs.removeprefix('MPI_').lower()}_as_{parts}"
+def test_those_of_the_literature_are_verified_by_default(every: Guidelines) -> None:
+    """GL1 to GL17 are the paper's, the next ten PGMPITuneLib's."""
+    ids = [entry.id for entry in every.selected(()).entries()]
+    assert [one for one in ids if one.startswith("GL")] == [f"GL{n}" for n in range(1, 28)]
+    others = {one.id for one in every.entries()} - set(ids)
+    assert others and all(one.startswith("PL") for one in others)
+    assert every.split.tolerance == 0.05
+    assert every.name_of("GL12") == "MPI_Allreduce ⪯ MPI_Reduce + MPI_Bcast"
 
 
-def test_nine_left_hand_functions(guidelines: Guidelines) -> None:
-    assert guidelines.lhs_functions() == [
+def test_what_is_asked_for_is_selected(every: Guidelines) -> None:
+    assert every.rank is not None and every.selected(()).rank is None
+    found = every.selected(["GL3", every.rank.id])
+    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
+    assert found.split == every.split and found.monotony == every.monotony
+
+
+def test_names_say_what_is_compared(every: Guidelines) -> None:
+    for pattern in every.patterns:
+        sides = pattern.name.split(" ⪯ ")
+        variants = [pattern.lhs_variant, pattern.variant]
+        if pattern.lhs_variant != "default":  # read from right to left
+            sides, variants = sides[::-1], variants[::-1]
+        assert sides[0] == pattern.lhs and variants[0] == "default"
+        parts = sides[1].replace("MPI_", "").lower().replace(" + ", "_plus_")
+        assert variants[1] == f"{pattern.lhs.removeprefix('MPI_').lower()}_as_{parts}"
+        right = pattern.uses if pattern.lhs_variant == "default" else [pattern.lhs]
+        assert pattern.name.endswith(" ⪯ " + " + ".join(right))
+
+
+def test_blocking_and_non_blocking_are_compared_both_ways(every: Guidelines) -> None:
+    forward = {p.lhs for p in every.patterns if p.variant.endswith("_plus_wait")}
+    backward = {p.lhs for p in every.patterns if p.lhs_variant.endswith("_plus_wait")}
+    assert forward == backward and len(forward) == 16
+
+
+def test_left_hand_functions(guidelines: Guidelines, every: Guidelines) -> None:
+    paper = [
         "MPI_Gather",
         "MPI_Allgather",
         "MPI_Scatter",
@@ -45,13 +74,43 @@ def test_nine_left_hand_functions(guidelines: Guidelines) -> None:
         "MPI_Reduce_scatter_block",
         "MPI_Scan",
     ]
+    assert guidelines.lhs_functions() == paper
+    assert every.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
+    known = re.findall(r'"(MPI_\w+)"', FUNCTIONS.read_text())
+    assert set(every.lhs_functions()) == set(known) - {"MPI_Reduce_local"}
 
 
-def test_right_sides_are_in_the_catalogue_under_their_number(guidelines: Guidelines) -> None:
+def test_sides_are_in_the_catalogue(guidelines: Guidelines, every: Guidelines) -> None:
     lines = re.findall(r"PL_VARIANT\((\w+)\)(?:\s*/\* (GL\d+))?", CATALOGUE.read_text())
-    numbered = {name: number for name, number in lines if number}
-    assert {pattern.variant: pattern.id for pattern in guidelines.patterns} == numbered
-    check_against(guidelines, [name for name, _ in lines])
+    numbered = {name: number for name, number in lines if number and number != "GL2"}
+    assert numbered.items() >= {one.variant: one.id for one in guidelines.patterns}.items()
+    assert {name for name, number in lines if number == "GL2"} == {
+        every.split.variant(one, 2).partition(":")[0] for one in every.split.functions
+    }
+    check_against(every, [name for name, _ in lines])
+
+
+def test_every_mockup_is_a_side_of_a_guideline(every: Guidelines) -> None:
+    names = re.findall(r"PL_VARIANT\((\w+_as_\w+)\)", CATALOGUE.read_text())
+    used = {one.variant for one in every.patterns}
+    used |= {every.split.variant(one, 2).partition(":")[0] for one in every.split.functions}
+    assert set(names) == used - {"default"}
+
+
+def test_pieces_have_a_least_size(every: Guidelines) -> None:
+    split, least = msgspec.structs.replace(every.split, pieces=[2, 4]), every.split.least_bytes
+    two, four = (split.variant("MPI_Bcast", k) for k in (2, 4))
+    assert (two, four) == ("bcast_as_split:pieces=2", "bcast_as_split:pieces=4")
+    assert split.variants("MPI_Bcast", 2 * least - 1, 1) == []
+    assert split.variants("MPI_Bcast", 2 * least, 1) == [two]
+    assert split.variants("MPI_Bcast", 4 * least, 1) == [two, four]
+    assert split.variants("MPI_Bcast", 4 * least, 2 * least) == [two]  # long elements
+    assert split.variants("MPI_Alltoallv", 4 * least, 1) == []
+
+
+def test_ranks_of_the_left_side(every: Guidelines) -> None:
+    assert every.rank is not None
+    assert [every.rank.ranks(n) for n in (2, 3, 4, 5, 8)] == [0, 0, 2, 2, 4]
 
 
 def test_functions_are_known_to_the_probe(guidelines: Guidelines) -> None:
@@ -62,6 +121,7 @@ def test_functions_are_known_to_the_probe(guidelines: Guidelines) -> None:
 
 def test_unknown_variant_is_named(guidelines: Guidelines) -> None:
     known = [pattern.variant for pattern in guidelines.patterns if pattern.id != "GL12"]
+    known += [f"{one[4:].lower()}_as_split" for one in guidelines.split.functions]
     with pytest.raises(PlumblineError, match=r"GL12.*'allreduce_as_reduce_plus_bcast'"):
         check_against(guidelines, known)
 
@@ -69,14 +129,14 @@ def test_unknown_variant_is_named(guidelines: Guidelines) -> None:
 def test_a_guideline_is_one_entry(tmp_path: Path) -> None:
     entry = """
 [[pattern]]
-id = "GL18"
-name = "MPI_Gather ⪯ MPI_Gatherv"
+id = "X1"
+name = "MPI_Gather ⪯ MPI_Ghost"
 lhs = "MPI_Gather"
-variant = "gather_as_gatherv"
-uses = ["MPI_Gatherv"]
+variant = "gather_as_ghost"
+uses = ["MPI_Ghost"]
 """
     path = write(tmp_path, DEFAULT_PATH.read_text(encoding="utf-8") + entry)
-    assert load(path).patterns[-1].variant == "gather_as_gatherv"
+    assert load(path).patterns[-1].variant == "gather_as_ghost"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +158,16 @@ uses = ["MPI_Gatherv"]
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
         ("tolerance = 0.05", "tolerance = nan", "'GL2': tolerance = nan"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
+        ("pieces = [2]", "pieces = []", "'GL2': pieces must name"),
+        ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),
+        ("least_bytes = 256", "least_bytes = 0", "'GL2': least_bytes"),
+        ("divisor = 2", "divisor = 1", "'PL1': divisor"),
+        (
+            'variant = "gather_as_reduce"',
+            'variant = "default"',
+            "'GL4': the name must end with ' ⪯ MPI_Gather'",
+        ),
+        ('lhs_variant = "bcast_as_i', 'lhs_variant = "scan_as_i', "'scan_as_ibcast_plus_wait' is"),
         ("[monotony]", "[monotone]", "monoton"),
         ("[split]", "[split", "not a TOML file"),
     ],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.guidelines import Guidelines, load
-from plumbline.verify import kinds, monotony, pattern, split
-from plumbline.verify.index import Index, Obstacle
+from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
+from plumbline.verify import kinds, monotony, pattern, rank, split
+from plumbline.verify.index import Index, Obstacle, Side
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
 
@@ -79,6 +81,81 @@ def test_pattern_compares_with_the_mockup_at_the_same_size(guidelines: Guideline
         assert cell.rhs == mockup
 
 
+def test_pieces_that_were_sent_are_the_right_side(guidelines: Guidelines) -> None:
+    """The family spends its error once: 1/w of both candidates add up to one, most for two pieces.
+    Sizes without pieces have no test; a product does not stand in for a measurement."""
+    cut = msgspec.structs.replace(guidelines.split, pieces=[2, 4])
+    guidelines = msgspec.structs.replace(guidelines, split=cut)
+    two, four = (cut.variant("MPI_Scan", k) for k in (2, 4))
+    data = measured("MPI_Scan", [1, 1024, 4096])
+    data += measured("MPI_Scan", [1024, 4096], two) + measured("MPI_Scan", [4096], four)
+    found = {cell.bytes: cell for cell in split.cells(Index(data), guidelines)}
+    assert sorted(found) == [1024, 4096]
+    sides = [(c.left.bytes, c.right.variant, c.right.bytes) for c in found[4096].candidates]
+    assert sides == [(4096, two, 4096), (4096, four, 4096)]
+    assert [c.factor for c in found[4096].candidates] == [1, 1]
+    assert [c.weight for c in found[4096].candidates] == [1.5, 3.0]
+    assert [c.weight for c in found[1024].candidates] == [1.0]
+
+
+def test_a_variant_may_be_the_left_side() -> None:
+    wait = "bcast_as_ibcast_plus_wait"
+    index = Index(measured("MPI_Bcast", [8]) + measured("MPI_Bcast", [8], wait))
+    cells = [cell for cell in pattern.cells(index, load()) if wait in (cell.rhs, _lhs(cell))]
+    assert [(_lhs(cell), cell.rhs) for cell in cells] == [("default", wait), (wait, "MPI_Bcast")]
+    assert [cell.candidates[0].right.variant for cell in cells] == [wait, "default"]
+
+
+def _lhs(cell: kinds.Cell) -> str:
+    return cell.candidates[0].left.variant
+
+
+def test_fewer_ranks_against_all_of_them() -> None:
+    """Four blocks of 3 bytes on all ranks, two on half of them; a vector is as long on both."""
+    data = measured("MPI_Gather", [12]) + measured("MPI_Bcast", [12])
+    data += on_ranks("MPI_Gather", 6, 2) + on_ranks("MPI_Bcast", 12, 2)
+    found = rank.cells(Index(data, nprocs=4), load())
+    sides = [(c.function, c.bytes, c.candidates[0].left, c.candidates[0].right) for c in found]
+    assert sides == [
+        (
+            function,
+            12,
+            Side(function, "default", part, 2),
+            Side(function, "default", 12),
+        )
+        for function, part in (("MPI_Bcast", 12), ("MPI_Gather", 6))
+    ]
+    assert {c.function for c in monotony.cells(Index(data, nprocs=4), load())} == set()
+
+
+def on_ranks(function: str, size: int, ranks: int) -> list[Medians]:
+    case = Case(function, "default", {}, "default", size, "MPI_BYTE", "MPI_BOR", 0, 0, ranks)
+    return [Medians(case, [0, 1], [1e-6, 1e-6])]
+
+
+@given(
+    st.integers(1, 10**6),
+    st.integers(1, 50),
+    st.integers(1, 50),
+    st.sampled_from(["MPI_Alltoall", "MPI_Allgatherv", "MPI_Bcast"]),
+)
+def test_each_rank_keeps_its_counts(size: int, nprocs: int, ranks: int, function: str) -> None:
+    """As the probe splits a volume (probes/measure/shape.c): equal blocks, padded; else as evenly
+    as can be, the first ranks take one more."""
+    ranks = min(ranks, nprocs)
+    part = part_bytes(function, size, nprocs, ranks, "MPI_INT")
+
+    def counts(volume: int, over: int) -> list[int]:
+        elements = -(-volume // 4)
+        if function == "MPI_Bcast":
+            return [elements] * over
+        if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
+            return [-(-elements // over)] * over
+        return [elements // over + (rank < elements % over) for rank in range(over)]
+
+    assert counts(part, ranks) == counts(size, nprocs)[:ranks]
+
+
 def test_candidates_of_a_search_are_no_subject_of_guidelines() -> None:
     knob = Case(
         "MPI_Bcast",
@@ -95,7 +172,7 @@ def test_candidates_of_a_search_are_no_subject_of_guidelines() -> None:
 
 def test_an_obstacle_plans_a_size() -> None:
     index = Index(
-        measured("MPI_Bcast", [1]), [Obstacle("MPI_Bcast", "default", 2, "error: no memory")]
+        measured("MPI_Bcast", [1]), [Obstacle(Side("MPI_Bcast", "default", 2), "error: no memory")]
     )
     assert index.sizes("MPI_Bcast") == [1, 2]
 
@@ -125,6 +202,7 @@ def test_a_kind_registers_once() -> None:
         ("monotony", "m"),
         ("split", "s"),
         ("pattern", "p"),
+        ("rank", "r"),
     ]
     with pytest.raises(ValueError, match=r"'monotony' .* is registered twice"):
         kinds.kind("monotony", letter="x", row="function")(monotony.cells)

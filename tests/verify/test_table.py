@@ -237,6 +237,7 @@ def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidel
         "monotony": KindCount(violated=1, undecided=1, tested=9),
         "split": KindCount(violated=1, undecided=0, tested=9),
         "pattern": KindCount(violated=3, undecided=0, tested=15),
+        "rank": KindCount(0, 0, 0),
     }
     assert summary_counts(after)["split"] == KindCount(0, 0, 0)
     table = summary_table({"before": before, "after": after}, guidelines)
@@ -254,7 +255,9 @@ def test_json_has_the_fields_of_the_contract(before: list[Verdict]) -> None:
         "guideline": "GL1",
         "kind": "monotony",
         "function": "MPI_Allreduce",
+        "lhs": "default",
         "rhs": "MPI_Allreduce",
+        "ranks": 0,
         "nprocs": 4,
         "ppn": 4,
         "bytes": 64,

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.guidelines import Guidelines
 from plumbline.verify import design
-from plumbline.verify.index import Obstacle
+from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict
 
@@ -152,7 +152,7 @@ def test_a_time_that_is_none_is_never_no_violation(
 def test_a_wrong_mockup_is_undecided_with_the_reason(
     medians: MakeMedians, guidelines: Guidelines
 ) -> None:
-    wrong = Obstacle("MPI_Allreduce", MOCKUP, 8, "wrong: element 3 differs")
+    wrong = Obstacle(Side("MPI_Allreduce", MOCKUP, 8), "wrong: element 3 differs")
     verdicts = run([medians("MPI_Allreduce", 8, quiet())], guidelines, [wrong])
     found = gl12(verdicts)
     assert found.verdict == "undecided"
@@ -165,7 +165,7 @@ def test_a_left_side_that_failed_is_undecided_everywhere(
     medians: MakeMedians, guidelines: Guidelines
 ) -> None:
     data = [medians("MPI_Bcast", n, noisy(n)) for n in (1, 4)]
-    failed = Obstacle("MPI_Bcast", "default", 2, "error: out of memory")
+    failed = Obstacle(Side("MPI_Bcast", "default", 2), "error: out of memory")
     verdicts = run(data, guidelines, [failed])
     states = {(v.kind, v.bytes): v.verdict for v in verdicts if v.kind != "pattern"}
     assert states == {

@@ -158,11 +158,13 @@ class Loop:
         self._guidelines = _chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
+        catalogue = bench.catalogue
+        tried = settings.tried(catalogue.variants_of())
         menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            settings.tried(bench.catalogue.variants_of()),
+            [one for one in catalogue.variants if one.name in tried[one.function]],
             settings.nprocs,
             unsafe=settings.unsafe,
         )
@@ -332,12 +334,15 @@ class Loop:
             events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
 
 
+EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
+
+
 def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
-    """The guidelines that the settings name; all when they name none. Monotony and
+    """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
     names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
     strangers = [name for name in settings.functions if name not in names]
@@ -347,6 +352,8 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.guidelines:
+        return bench.guidelines.selected(())
+    if settings.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
     unknown = sorted(set(settings.guidelines) - known)
@@ -354,10 +361,10 @@ def _chosen(bench: Workbench, settings: Settings) -> Guidelines:
         raise UsageError(
             f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    patterns = [one for one in bench.guidelines.patterns if one.id in settings.guidelines]
-    if not patterns and not settings.functions:
+    found = bench.guidelines.selected(settings.guidelines)
+    if not found.patterns and not settings.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
             "functions to measure"
         )
-    return msgspec.structs.replace(bench.guidelines, patterns=patterns)
+    return found

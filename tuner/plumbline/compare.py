@@ -46,7 +46,8 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Cell(msgspec.Struct, frozen=True, order=True):
     """What is matched. `variant` is empty where each side names its own. `settings`: knobs that are
-    switched inside launches, and a duplicate communicator."""
+    switched inside launches, and a duplicate communicator. `ranks`: it ran on the first ones; 0: on
+    all."""
 
     function: str
     variant: str
@@ -55,6 +56,7 @@ class Cell(msgspec.Struct, frozen=True, order=True):
     op: str
     root: int
     delay_ns: int
+    ranks: int
     nprocs: int
     ppn: int
     bytes: int
@@ -202,7 +204,7 @@ def _by_cell(side: Side, how: How) -> dict[Cell, LaunchSamples]:
         variant = "" if side.name.variant else case.variant
         cell = Cell(
             *(case.function, variant, settings, case.type, case.op, case.root, case.delay_ns),
-            *(header.nprocs, header.ppn, case.bytes),
+            *(case.ranks, header.nprocs, header.ppn, case.bytes),
         )
         if cell in found:
             raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from plumbline import tables
-from plumbline.guidelines import Guidelines
+from plumbline.guidelines import LIBRARY, Guidelines
 from plumbline.measure import Laboratory
 from plumbline.pairs import Pairs, target_of, untouched
 from plumbline.plan import PlanCase
@@ -43,10 +43,10 @@ def confirm(
 ) -> Confirmation:
     """`environment` puts the exported files in force."""
     all_cases = tables.cases(guidelines, settings)
-    left = [case for case in all_cases if case.variant == "default"]
-    mockups = [case for case in all_cases if case.variant != "default"]
+    left = [case for case in all_cases if case.variant == "default" and not case.ranks]
+    others = [case for case in all_cases if case not in set(left)]
     pairs = Pairs(lab, settings, environment, winners)
-    fresh = pairs.add(suite, settings.launches, left, mockups, seed=settings.seed)
+    fresh = pairs.add(suite, settings.launches, left, others, seed=settings.seed)
     looks = _Looks(pairs, winners, settings)
     looks.look(fresh)
     design = tables.design_of(settings)
@@ -66,7 +66,10 @@ def confirm(
         harm = _seen_again(lab, suite, settings, environment, winners, left, harm)
     built_on = {
         pattern.lhs: {
-            used for other in guidelines.patterns if other.lhs == pattern.lhs for used in other.uses
+            used
+            for other in guidelines.patterns
+            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
+            for used in other.uses
         }
         for pattern in guidelines.patterns
     }

@@ -15,6 +15,7 @@ from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
 PRECEDES = "⪯"
+LIBRARY = "default"  # the variant that is the library's own call
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,21 +31,52 @@ class Monotony(Entry, frozen=True):
 
 class Split(Entry, frozen=True):
     """f(n) ⪯ k f(n / k), for every measured function. `tolerance` is the least slow-down that
-    counts: 0.05 means that the left side may take 5 % longer."""
+    counts: 0.05 means that the left side may take 5 % longer. For `functions` the right side is
+    measured, k being one of `pieces`, none of them below `least_bytes`."""
 
     id: str
     name: str
     tolerance: float
+    pieces: list[int]
+    least_bytes: int
+    functions: list[str]
+
+    def variant(self, function: str, pieces: int) -> str:
+        return f"{prefix_of(function)}as_split:pieces={pieces}"
+
+    def variants(self, function: str, size: int, least: int) -> list[str]:
+        """Right sides at a size, if the smallest message of the function has `least` bytes."""
+        if function not in self.functions:
+            return []
+        smallest = max(self.least_bytes, least)
+        return [self.variant(function, k) for k in self.pieces if size >= k * smallest]
+
+
+class Rank(Entry, frozen=True):
+    """f on p / `divisor` ranks ⪯ f on p ranks, for every measured function."""
+
+    id: str
+    name: str
+    divisor: int
+    default: bool = True
+
+    def ranks(self, nprocs: int) -> int:
+        """Of the left side; 0 where there are too few for two."""
+        return nprocs // self.divisor if nprocs // self.divisor >= 2 else 0
 
 
 class Pattern(Entry, frozen=True):
-    """`lhs` is not slower than its variant `variant`, which is made of the functions `uses`."""
+    """`lhs` is not slower than its variant `variant`, which is made of the functions `uses`; with
+    `lhs_variant`, that one is not slower than `variant`. `default`: verified unless others are
+    asked for."""
 
     id: str
     name: str
     lhs: str
     variant: str
     uses: list[str]
+    lhs_variant: str = LIBRARY
+    default: bool = True
 
 
 class Guidelines(Entry, frozen=True):
@@ -53,6 +85,7 @@ class Guidelines(Entry, frozen=True):
     monotony: Monotony
     split: Split
     patterns: list[Pattern] = msgspec.field(name="pattern")
+    rank: Rank | None = None
 
     def lhs_functions(self) -> list[str]:
         """Functions on the left side of a pattern, each once, in the order of the file."""
@@ -62,8 +95,28 @@ class Guidelines(Entry, frozen=True):
         """Name of a guideline by its id; KeyError where there is none."""
         return {entry.id: entry.name for entry in self.entries()}[guideline]
 
-    def entries(self) -> list[Monotony | Split | Pattern]:
-        return [self.monotony, self.split, *self.patterns]
+    def entries(self) -> list[Monotony | Split | Rank | Pattern]:
+        rank = [self.rank] if self.rank else []
+        return [self.monotony, self.split, *rank, *self.patterns]
+
+    def selected(self, ids: Collection[str]) -> Guidelines:
+        """Those with these ids; by default (no ids) those that are verified by default. Monotony
+        and split-robustness belong to every function that is measured."""
+
+        def wanted(entry: Pattern | Rank) -> bool:
+            return entry.id in ids if ids else entry.default
+
+        return Guidelines(
+            self.monotony,
+            self.split,
+            [one for one in self.patterns if wanted(one)],
+            self.rank if self.rank and wanted(self.rank) else None,
+        )
+
+
+def prefix_of(function: str) -> str:
+    """How the names of its variants begin: `reduce_scatter_` for MPI_Reduce_scatter."""
+    return function.removeprefix("MPI_").lower() + "_"
 
 
 def load(path: Path | None = None) -> Guidelines:
@@ -86,13 +139,20 @@ def load(path: Path | None = None) -> Guidelines:
 
 
 def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
-    """UsageError when a right side is not among `variants`, the names of `probe --list`."""
-    known = set(variants)
-    for pattern in guidelines.patterns:
-        if pattern.variant not in known:
+    """UsageError when a side is not among `variants`, the names of `probe --list`."""
+    known = {LIBRARY, *variants}
+    sides: list[tuple[Pattern | Split, str]] = [
+        (pattern, variant)
+        for pattern in guidelines.patterns
+        for variant in (pattern.lhs_variant, pattern.variant)
+    ]
+    split = guidelines.split
+    sides += [(split, split.variant(one, 2).partition(":")[0]) for one in split.functions]
+    for entry, variant in sides:
+        if variant not in known:
             raise UsageError(
-                f"guideline {pattern.id} ({pattern.name}): the probe has no variant "
-                f"'{pattern.variant}'; correct the entry, or add the variant to "
+                f"guideline {entry.id} ({entry.name}): the probe has no variant "
+                f"'{variant}'; correct the entry, or add the variant to "
                 "collectives-alt/catalogue.def and build the probe again"
             )
 
@@ -113,7 +173,7 @@ def _entry_hint(document: dict[str, object], message: str) -> str:
 def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
     """(entry, problem) for what types alone cannot say."""
     seen: set[str] = set()
-    variants: dict[str, str] = {}
+    sides: dict[tuple[str, str], str] = {}
     for entry in guidelines.entries():
         label = f"guideline '{entry.id}'"
         if not entry.id or entry.id.split() != [entry.id]:
@@ -128,6 +188,13 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
             f"guideline '{guidelines.split.id}'",
             f"tolerance = {guidelines.split.tolerance} is not in [0, 1)",
         )
+    label = f"guideline '{guidelines.split.id}'"
+    if min(guidelines.split.pieces, default=0) < 2:
+        yield label, "pieces must name at least one number, none below 2"
+    if guidelines.split.least_bytes < 1:
+        yield label, "least_bytes must be positive"
+    if guidelines.rank and guidelines.rank.divisor < 2:
+        yield f"guideline '{guidelines.rank.id}'", "divisor must be at least 2"
     if not guidelines.patterns:
         yield "pattern", "the list is empty"
     for pattern in guidelines.patterns:
@@ -137,11 +204,19 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
                 yield label, f"'{function}' is not the name of an MPI function (MPI_…)"
         if not pattern.uses:
             yield label, "uses is empty: name the functions of the right side"
-        if not pattern.name.startswith(f"{pattern.lhs} {PRECEDES} "):
+        both = (pattern.lhs_variant, pattern.variant)
+        if pattern.lhs_variant == LIBRARY and not pattern.name.startswith(
+            f"{pattern.lhs} {PRECEDES} "
+        ):
             yield label, f"the name must start with '{pattern.lhs} {PRECEDES} '"
-        prefix = pattern.lhs.removeprefix("MPI_").lower() + "_"
-        if not pattern.variant.startswith(prefix):
-            yield label, f"'{pattern.variant}' is not a variant of {pattern.lhs} ({prefix}…)"
-        if pattern.variant in variants:
-            yield label, f"variant '{pattern.variant}' is already in {variants[pattern.variant]}"
-        variants[pattern.variant] = pattern.id
+        if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):
+            yield label, f"the name must end with ' {PRECEDES} {pattern.lhs}'"
+        if pattern.lhs_variant == pattern.variant:
+            yield label, f"both sides are '{pattern.variant}'"
+        prefix = prefix_of(pattern.lhs)
+        for variant in both:
+            if variant != LIBRARY and not variant.startswith(prefix):
+                yield label, f"'{variant}' is not a variant of {pattern.lhs} ({prefix}…)"
+        if both in sides:
+            yield label, f"variant '{pattern.variant}' is already in {sides[both]}"
+        sides[both] = pattern.id

@@ -109,7 +109,7 @@ class Pairs:
         lab = self._lab
         found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
         for one in runs.medians(lab.db, lab.campaign, [suite]):
-            if one.case.variant in found:
+            if one.case.variant in found and not one.case.ranks:
                 target = Target(one.case.function, one.case.bytes)
                 found[one.case.variant][target] = dict(zip(one.runs, one.seconds, strict=True))
         return {

@@ -20,6 +20,16 @@ MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
         "MPI_Reduce_scatter_block",
     }
 )
+# Blocks that may differ in length, and make up the volume together.
+FUNCTIONS_IN_PARTS = frozenset(
+    {
+        "MPI_Gatherv",
+        "MPI_Scatterv",
+        "MPI_Allgatherv",
+        "MPI_Alltoallv",
+        "MPI_Reduce_scatter",
+    }
+)
 TYPE_BYTES = {
     "MPI_BYTE": 1,
     "MPI_CHAR": 1,
@@ -42,7 +52,8 @@ class Data(msgspec.Struct, frozen=True):
 class PlanCase(msgspec.Struct, frozen=True):
     """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
     on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
-    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan."""
+    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
+    all, else the first ones."""
 
     function: str
     bytes: int
@@ -51,6 +62,7 @@ class PlanCase(msgspec.Struct, frozen=True):
     plain_duplicate: bool = False
     delay_ns: int = 0
     reps: int = 0
+    ranks: int = 0
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -135,6 +147,7 @@ class Plan(msgspec.Struct, frozen=True):
                 f"op={_value(self.data.op)} root={self.data.root}"
                 + ("" if self.nrep else f" reps={case.reps or self.reps}")
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
+                + (f" ranks={case.ranks}" if case.ranks else "")
             )
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         return "\n".join(lines) + "\n"
@@ -168,6 +181,19 @@ def least_bytes(function: str, nprocs: int, data: Data) -> int:
     if function == "MPI_Barrier":
         return 0
     return TYPE_BYTES[data.type] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+
+
+def part_bytes(function: str, size: int, nprocs: int, ranks: int, type: str) -> int:
+    """The volume on the first `ranks` of `nprocs` ranks that leaves each of them the counts that it
+    has at the volume `size` on all: the same vector, or the same blocks."""
+    width = TYPE_BYTES[type]
+    elements = -(-size // width)
+    if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
+        return -(-elements // nprocs) * ranks * width
+    if function in FUNCTIONS_IN_PARTS:
+        each, left = divmod(elements, nprocs)
+        return (each * ranks + min(left, ranks)) * width
+    return size
 
 
 def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:

@@ -59,6 +59,9 @@ class Report(msgspec.Struct, frozen=True):
         return [(one, self._reason(one, found.get((one.function, one.bytes)))) for one in left]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
+        if not verdict.replaceable:
+            side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
+            return f"not searched: its left side ({side}) is not a call that can be replaced here"
         if search is None:
             return "not searched: all rounds or the budget were used up"
         in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))

@@ -33,8 +33,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     nprocs: ranks (0: all cores; four, oversubscribed, where there are fewer than four).
     sizes: communication volumes in bytes. type, op, root: what is sent.
-    guidelines: ids to verify (empty: all). functions: measured and verified for monotony and
-    split-robustness beside the left sides of the guidelines. seed: of orders and data.
+    guidelines: ids to verify, or `all` (empty: the default ones). functions: measured and verified
+    for monotony and split-robustness beside the left sides of the guidelines. seed: of orders and
+    data.
     launches: launches of the first look at a table. launches_max: launches at most of a cell that
     stays undecided (0: thirty, or twice `launches` where that is more; as many as `launches`: one
     look). Winners are confirmed by pairs of launches, as many at first and at most.

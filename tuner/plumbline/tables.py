@@ -6,7 +6,6 @@ those of look 3 `NAME-3`: what is decided follows from what is stored."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -14,10 +13,10 @@ import msgspec
 from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
-from plumbline.plan import Data, Plan, PlanCase, measurable
+from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.settings import Settings
 from plumbline.verify import design
-from plumbline.verify.index import Obstacle
+from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
@@ -34,15 +33,42 @@ def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]
 
 
 def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
-    """Every left side at every size, and every right side of a pattern."""
+    """Every function at every size, all variants that patterns name, messages in pieces, and what
+    runs on fewer ranks."""
     sizes = sizes_of(guidelines, settings)
-    left = [PlanCase(function, size) for function, those in sizes.items() for size in those]
-    right = [
-        PlanCase(pattern.lhs, size, pattern.variant)
+    found = [PlanCase(function, size) for function, those in sizes.items() for size in those]
+    found += [
+        PlanCase(pattern.lhs, size, variant)
         for pattern in guidelines.patterns
+        for variant in (pattern.lhs_variant, pattern.variant)
         for size in sizes[pattern.lhs]
     ]
-    return left + right
+    data = Data(settings.type, settings.op, settings.root)
+    for function, those in sizes.items():
+        least = least_bytes(function, settings.nprocs, data)
+        found += [
+            PlanCase(function, size, variant)
+            for size in those
+            for variant in guidelines.split.variants(function, size, least)
+        ]
+    return list(dict.fromkeys(found + _on_fewer_ranks(guidelines, settings, sizes)))
+
+
+def _on_fewer_ranks(
+    guidelines: Guidelines, settings: Settings, sizes: Mapping[str, Sequence[int]]
+) -> list[PlanCase]:
+    ranks = guidelines.rank.ranks(settings.nprocs) if guidelines.rank else 0
+    if ranks <= settings.root:
+        return []
+    return [
+        PlanCase(
+            function,
+            part_bytes(function, size, settings.nprocs, ranks, settings.type),
+            ranks=ranks,
+        )
+        for function, those in sizes.items()
+        for size in those
+    ]
 
 
 def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
@@ -123,7 +149,7 @@ class Table:
         """What the next look must measure; nothing when everything is decided, when launches
         cannot decide what is left, and after the last look."""
         return [
-            PlanCase(side.function, side.bytes, side.variant)
+            PlanCase(side.function, side.bytes, side.variant, ranks=side.ranks)
             for side in self._verification.open_sides()
         ]
 
@@ -158,20 +184,21 @@ def decide(
     return verdicts
 
 
-_CASE = re.compile(r"case id=(\d+) function=(\S+) variant=(\S+) config=\S+ bytes=(\d+) ")
-
-
-def _case_of(plan_text: str, number: int) -> tuple[str, str, int]:
-    """Function, variant and bytes of a case of a stored plan."""
-    for words in _CASE.finditer(plan_text):
-        if int(words[1]) == number:
-            return words[2], words[3], int(words[4])
+def _case_of(plan_text: str, number: int) -> Side:
+    """Of a stored plan."""
+    for line in plan_text.splitlines():
+        word, *tokens = line.split() or [""]
+        keys = dict(token.split("=", 1) for token in tokens) if word == "case" else {}
+        if keys.get("id") == str(number):
+            return Side(
+                keys["function"], keys["variant"], int(keys["bytes"]), int(keys.get("ranks", 0))
+            )
     raise ValueError(f"the plan has no case {number}")
 
 
 def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
     """Why a planned case was not timed, from the checks of all launches."""
-    found: dict[tuple[str, str, int], str] = {}
+    found: dict[Side, str] = {}
     for run in runs.listing(lab.db, lab.campaign, suites):
         if run.outcome == "failed":
             blamed = culprit(run)
@@ -181,16 +208,16 @@ def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
         for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
             if check.outcome != "ok":
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
-                found[case.function, case.variant, case.bytes] = reason
-    return [Obstacle(*key, reason) for key, reason in found.items()]
+                found[side_of(case)] = reason
+    return [Obstacle(side, reason) for side, reason in found.items()]
 
 
 def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
     """Why no launch gave a result of a case that was timed; where some did, those that were refused
     are simply not there."""
-    timed = {(one.case.function, one.case.variant, one.case.bytes) for one in medians}
+    timed = {side_of(one.case) for one in medians}
     return [
-        Obstacle(case.function, case.variant, case.bytes, refused.reason)
+        Obstacle(side_of(case), refused.reason)
         for case, refused in runs.refusals(lab.db, lab.campaign, suites)
-        if (case.function, case.variant, case.bytes) not in timed
+        if side_of(case) not in timed
     ]

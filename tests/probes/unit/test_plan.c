@@ -137,6 +137,12 @@ static void check_keys(void)
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 op=SUM\n", 2, "op=SUM",
                   "no such operation"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=4\n", 2, "root=4", "4 ranks"));
+    CHECK(parse(FIRST "case id=0 function=MPI_Bcast bytes=8 ranks=2 root=1\n"));
+    CHECK(plan.cases[0].ranks == 2 && parse(FIRST CASE) && plan.cases[0].ranks == 0);
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 ranks=5\n", 2, "ranks=5",
+                  "there are 4 ranks"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=2 ranks=2\n", 2, "root=2",
+                  "from 0 to 1"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 reps=0\n", 2, "reps=0", "from 1"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 delay_ns=-1\n", 2, "delay_ns=-1",
                   "from 0 to 1000000000"));

@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.workbench import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters import ompi_rules
 from tests.db import build
-from tests.tuner.simulated import SPACE, installed_knobs, variants_of
+from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 
 FUNCTIONS = [entry.name for entry in SPACE.function]
 
 
 def menu(nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False) -> Menu:
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    return Menu(SPACE, library, installed_knobs(), variants_of(), nprocs, unsafe=unsafe)
+    return Menu(SPACE, library, installed_knobs(), variants(), nprocs, unsafe=unsafe)
 
 
 def algorithms(found: list[Candidate], function: str) -> set[str]:
@@ -30,7 +31,7 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
     installed = installed_knobs()
     name = "coll_tuned_bcast_algorithm_segmentsize"
     installed[name] = msgspec.structs.replace(installed[name], value="777")
-    found = Menu(SPACE, build.LIBRARY, installed, variants_of(), 4).first("MPI_Bcast")
+    found = Menu(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
     assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
     by_name = {dict(one.knobs)["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
     assert len(by_name) == len(found) - 1 == 9
@@ -44,7 +45,9 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
 
 def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
     bare = msgspec.structs.replace(SPACE, function=[])
-    found = Menu(bare, build.LIBRARY, {}, {"MPI_Gather": ["gather_binomial"]}, 4)
+    found = Menu(
+        bare, build.LIBRARY, {}, [Variant("gather_binomial", "MPI_Gather", "algorithm", [], "")], 4
+    )
     assert found.first("MPI_Gather") == [Candidate(variant="gather_binomial")]
     assert found.first("MPI_Bcast") == []
     assert found.choices("MPI_Gather", Candidate(variant="gather_binomial"), 64) == {}
@@ -117,7 +120,7 @@ def test_parameters_that_a_rules_file_cannot_hold_are_left_alone() -> None:
 def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
     installed = installed_knobs()
     del installed["coll_tuned_bcast_algorithm_chain_fanout"]
-    found = Menu(SPACE, build.LIBRARY, installed, {}, 4)
+    found = Menu(SPACE, build.LIBRARY, installed, [], 4)
     chain = next(one for one in found.first("MPI_Bcast") if "chain" in dict(one.knobs).values())
     assert "coll_tuned_bcast_algorithm_chain_fanout" not in dict(chain.knobs)
     assert "coll_tuned_bcast_algorithm_chain_fanout" not in found.choices("MPI_Bcast", chain, 4096)
@@ -154,3 +157,50 @@ def test_with_parameters_keeps_the_rest() -> None:
         ("b", "4"),
         ("z", "3"),
     )
+
+
+def ours(nprocs: int = 4) -> Menu:
+    """One variant with two parameters, a mock-up, and a naive one."""
+    segment = VariantParameter("segment_bytes", 1, 2**31 - 1, 8192, [1024, 8192, 65536], "")
+    radix = VariantParameter("radix", 2, 64, 2, [4, 8], "")
+    listed = [
+        Variant("bcast_tree", "MPI_Bcast", "algorithm", [], "", [segment, radix]),
+        Variant("bcast_as_scatter", "MPI_Bcast", "mockup", [], ""),
+        Variant("bcast_naive_loop", "MPI_Bcast", "naive", [], ""),
+    ]
+    return Menu(msgspec.structs.replace(SPACE, function=[]), build.LIBRARY, {}, listed, nprocs)
+
+
+def test_naive_variants_are_on_no_menu() -> None:
+    names = [one.variant for one in ours().first("MPI_Bcast")]
+    assert names == ["bcast_tree", "bcast_as_scatter"]
+    assert ours().mockups("MPI_Bcast") == {"bcast_as_scatter"}
+
+
+def test_values_that_make_no_difference_are_no_choice() -> None:
+    """A segment as long as the message, more branches than ranks."""
+    tree = Candidate("bcast_tree")
+    segments = {size: ours().choices("MPI_Bcast", tree, size) for size in (1024, 1025, 10**6)}
+    assert [one.get("segment_bytes") for one in segments.values()] == [
+        None,
+        [1024],
+        [1024, 8192, 65536],
+    ]
+    radices = [ours(n).choices("MPI_Bcast", tree, 8).get("radix") for n in (2, 4, 8)]
+    assert radices == [None, [2, 4], [2, 4, 8]]
+    assert ours().choices("MPI_Bcast", Candidate("bcast_as_scatter"), 10**6) == {}
+
+
+def test_a_variant_with_parameters_is_one_text() -> None:
+    """What is standard is left out, so that one configuration has one name."""
+    offered, tree = ours(), Candidate("bcast_tree")
+    both = offered.with_parameters(tree, {"segment_bytes": 1024, "radix": 4})
+    assert both == Candidate("bcast_tree:segment_bytes=1024,radix=4")
+    assert offered.with_parameters(both, {"segment_bytes": 8192}) == Candidate("bcast_tree:radix=4")
+    assert offered.with_parameters(both, {"segment_bytes": 8192, "radix": 2}) == tree
+    assert offered.settings(both) == {
+        "variant": "bcast_tree",
+        "segment_bytes": "1024",
+        "radix": "4",
+    }
+    assert offered.settings(tree)["segment_bytes"] == "8192"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from plumbline import tables
 from plumbline.measure import Laboratory
 from plumbline.search.race import Target
-from plumbline.search.rounds import Rounds, cut_back
+from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
@@ -78,3 +79,36 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:
     table = [build.verdict("before", verdict=word) for word in ("holds", "undecided")]
     assert rounds.fresh(table) == rounds.stuck(table) == []
+
+
+def test_a_left_side_that_is_no_plain_call_is_not_searched(rounds: Rounds) -> None:
+    """Nothing that stands in for the call makes another variant faster, or fewer ranks."""
+    plain = violated("MPI_Bcast", 64)
+    table = [
+        msgspec.structs.replace(plain, lhs="bcast_as_ibcast_plus_wait"),
+        msgspec.structs.replace(plain, kind="rank", ranks=2),
+    ]
+    assert rounds.fresh(table) == []
+    assert rounds.fresh([*table, plain]) == [Target("MPI_Bcast", 64)]
+
+
+def test_mockups_race_where_their_guideline_does_not_hold() -> None:
+    """What the table has found not to be faster need not race; nor do ours in a cell that is there
+    for the sake of one choice for all sizes."""
+    target, beside = Target("MPI_Gather", 64), Target("MPI_Gather", 4096)
+    mockups = {"gather_as_allgather", "gather_as_reduce"}
+    assert menu().mockups("MPI_Gather") == mockups
+    for word, racing in (("violated", True), ("undecided", True), ("holds", False)):
+        table = [
+            build.verdict(
+                "before",
+                function="MPI_Gather",
+                bytes=64,
+                rhs="gather_as_reduce",
+                verdict=word,
+            )
+        ]
+        found = idle(menu(), [target], [target, beside], table)
+        assert ("gather_as_reduce" not in found[target]) == racing
+        assert "gather_as_allgather" in found[target] and "gather_binomial" not in found[target]
+        assert found[beside] == {"gather_binomial", *mockups}

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.study import ENUMERATE_UP_TO, Study
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import menu, ours
 
 SEGMENT = "coll_tuned_bcast_algorithm_segmentsize"
 FANOUT = "coll_tuned_bcast_algorithm_chain_fanout"
@@ -125,3 +125,19 @@ def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.Monkey
     assert set(found) <= space
     assert min(map(cost, found)) == min(map(cost, space))
     assert history() == found
+
+
+def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
+    offered = ours()
+    tree, chosen = Candidate("bcast_tree"), []
+    one = Study(offered, "MPI_Bcast", SIZE, [tree], {tree: 0.9}, 1)
+    while proposals := one.ask(2):
+        chosen += proposals
+        for candidate in proposals:
+            one.tell(candidate, 0.8)
+    every = {
+        offered.with_parameters(tree, {"segment_bytes": segment, "radix": radix})
+        for segment in (1024, 8192, 65536)
+        for radix in (2, 4)
+    }
+    assert set(chosen) == every - {tree} and len(chosen) == len(every) - 1

@@ -24,7 +24,10 @@ _SETTINGS = (
     click.option("--type", "type_", help="MPI datatype (default MPI_BYTE)."),
     click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
     click.option("--root", type=int, help="Root of rooted functions (default 0)."),
-    click.option("--guidelines", help="Ids of guidelines, with commas between (default: all)."),
+    click.option(
+        "--guidelines",
+        help="Ids of guidelines, with commas between, or all (default: most of them).",
+    ),
     click.option(
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",

@@ -139,7 +139,7 @@ def _measure(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            catalogue.variants_of(),
+            catalogue.variants,
             settings.nprocs,
             unsafe=True,
         )

@@ -1,4 +1,4 @@
-"""Candidates for a cell: the library's algorithms with their parameters, and our own variants.
+"""Candidates for a cell: the library's algorithms and our own variants, with their parameters.
 
 What is not safe for every legal program is left out here (unless asked for), so that no later
 step has to think of it."""
@@ -6,20 +6,22 @@ step has to think of it."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from plumbline import version
 from plumbline.libraries import Knob
 from plumbline.plan import PlanCase, knobs
+from plumbline.workbench import Variant
 from plumbline_db.records import Library
 
 from .space import FunctionSpace, Parameter, Space
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
-    """A configuration that may replace the default of one function."""
+    """A configuration that may replace the default of one function. `variant` with its parameters,
+    as plans and profiles have it: `name:parameter=value`; those left out have standard values."""
 
     variant: str = "default"
     knobs: tuple[tuple[str, str], ...] = ()
@@ -43,7 +45,7 @@ class Menu:
         space: Space,
         library: Library,
         installed: Mapping[str, Knob],
-        variants: Mapping[str, Sequence[str]],
+        variants: Iterable[Variant],
         nprocs: int,
         *,
         unsafe: bool = False,
@@ -51,14 +53,21 @@ class Menu:
         self._space = space
         self._library = library
         self._installed = installed
-        self._variants = variants
+        # Naive ones are there to be compared with; nobody should get one.
+        self._variants = {one.name: one for one in variants if one.kind != "naive"}
         self._nprocs = nprocs
         self._unsafe = unsafe
 
     def without_knobs(self) -> Menu:
         """Our variants alone."""
         bare = msgspec.structs.replace(self._space, function=[])
-        return Menu(bare, self._library, self._installed, self._variants, self._nprocs)
+        variants = self._variants.values()
+        return Menu(bare, self._library, self._installed, variants, self._nprocs)
+
+    def mockups(self, function: str) -> set[str]:
+        """Names of the variants that are made of other functions."""
+        ours = self._variants.values()
+        return {one.name for one in ours if (one.function, one.kind) == (function, "mockup")}
 
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
@@ -66,12 +75,13 @@ class Menu:
         return entry is not None and entry.sizes == "one"
 
     def first(self, function: str) -> list[Candidate]:
-        """One candidate per algorithm, parameters at the library's defaults, then our variants.
-        Where one choice holds for all sizes there is no search per size: all values stand here."""
+        """One candidate per algorithm, parameters at the library's defaults, then our variants with
+        the standard values of theirs. Where one choice holds for all sizes there is no search per
+        size: all values stand here."""
         entry = self._space.of(function)
         found: list[Candidate] = []
         if entry is None:
-            return [Candidate(variant=name) for name in self._variants.get(function, ())]
+            return self._ours(function)
         for name in self._names(entry):
             plain = self._algorithm(entry, name)
             found.append(plain)
@@ -82,11 +92,16 @@ class Menu:
                     candidate = self.with_parameters(plain, dict(chosen))
                     if candidate != plain:
                         found.append(candidate)
-        return found + [Candidate(variant=name) for name in self._variants.get(function, ())]
+        return found + self._ours(function)
+
+    def _ours(self, function: str) -> list[Candidate]:
+        return [Candidate(name) for name, one in self._variants.items() if one.function == function]
 
     def choices(self, function: str, candidate: Candidate, size: int) -> dict[str, list[int]]:
-        """Values of the parameters that `candidate`'s algorithm reads, by knob; for one message
+        """Values of the parameters that `candidate`'s algorithm reads, by name; for one message
         size (segments longer than the message are no choice)."""
+        if candidate.variant != DEFAULT.variant:
+            return self._choices_of_ours(self._ours_of(candidate), size)
         entry = self._space.of(function)
         if entry is None or entry.sizes == "one" or not candidate.is_knobs:
             return {}
@@ -100,7 +115,40 @@ class Menu:
                 found[parameter.knob] = values
         return found
 
+    def _choices_of_ours(self, variant: Variant | None, size: int) -> dict[str, list[int]]:
+        found = {}
+        for one in variant.parameters if variant else []:
+            most = size - 1 if one.name.endswith("_bytes") else one.most
+            if one.name in ("radix", "fan_out"):  # of ranks: more make no other tree
+                most = self._nprocs
+            values = [value for value in sorted({one.standard, *one.tries}) if value <= most]
+            if set(values) - {one.standard}:
+                found[one.name] = values
+        return found
+
+    def _ours_of(self, candidate: Candidate) -> Variant | None:
+        return self._variants.get(candidate.variant.partition(":")[0])
+
+    def settings(self, candidate: Candidate) -> dict[str, str]:
+        """Everything that makes the candidate what it is: its knobs, or the name of the variant and
+        all its parameters, also those that the candidate leaves at their standard values."""
+        variant = self._ours_of(candidate)
+        if variant is None:
+            return dict(candidate.knobs)
+        words = candidate.variant.partition(":")[2].split(",")
+        given = dict(word.split("=", 1) for word in words if word)
+        standard = {one.name: str(one.standard) for one in variant.parameters}
+        return {"variant": variant.name} | standard | given
+
     def with_parameters(self, candidate: Candidate, values: Mapping[str, int]) -> Candidate:
+        variant = self._ours_of(candidate)
+        if variant is not None:
+            standard = {one.name: str(one.standard) for one in variant.parameters}
+            wanted = self.settings(candidate) | {name: str(one) for name, one in values.items()}
+            words = [
+                f"{name}={wanted[name]}" for name in standard if wanted[name] != standard[name]
+            ]
+            return Candidate(variant.name + (":" + ",".join(words) if words else ""))
         chosen = {knob: str(value) for knob, value in values.items()}
         return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
 

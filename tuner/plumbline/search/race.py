@@ -8,7 +8,7 @@ launch."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -78,12 +78,27 @@ class Race:
     def suites(self) -> list[str]:
         return list(self._suites)
 
-    def run(self, targets: Sequence[Target], *, refine: bool) -> dict[Target, list[Trial]]:
-        """`refine` says whether the budget allows the parameter heats."""
+    def run(
+        self,
+        targets: Sequence[Target],
+        *,
+        refine: bool,
+        without: Mapping[Target, Collection[str]] | None = None,
+    ) -> dict[Target, list[Trial]]:
+        """`refine` says whether the budget allows the parameter heats; `without` names variants
+        that do not race in a cell."""
+        idle = without or {}
         self._heat(
             "algorithms",
             self._effort.algorithms,
-            {target: self._menu.first(target.function) for target in targets},
+            {
+                target: [
+                    one
+                    for one in self._menu.first(target.function)
+                    if one.variant not in idle.get(target, ())
+                ]
+                for target in targets
+            },
         )
         if refine:
             self._parameters(targets)
@@ -252,7 +267,7 @@ def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int
     found: dict[tuple[Target, Candidate], dict[int, float]] = {}
     for one in medians:
         case = one.case
-        if case.config == "plain" or case.variant == "library":
+        if case.config == "plain" or case.variant == "library" or case.ranks:
             continue
         candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
         times = found.setdefault((Target(case.function, case.bytes), candidate), {})

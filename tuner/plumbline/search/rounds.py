@@ -7,7 +7,7 @@ force: the right side may have become faster by a winner of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -123,9 +123,9 @@ class Rounds:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
         for verdict in verdicts:
             target = Target(verdict.function, verdict.bytes)
-            if verdict.verdict == "violated" and target in opened_by:
+            if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        trials = race.run(entered, refine=refine)
+        trials = race.run(entered, refine=refine, without=idle(menu, targets, entered, verdicts))
         self._compare_duplicate(race)
         nprocs = self._settings.nprocs
         found = select(
@@ -149,6 +149,28 @@ class Rounds:
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
+
+
+def idle(
+    menu: Menu,
+    targets: Collection[Target],
+    entered: Iterable[Target],
+    verdicts: Iterable[Verdict],
+) -> dict[Target, set[str]]:
+    """Variants that do not race: mock-ups, but for those whose guideline was verified in the cell
+    and does not hold (the table has measured them); and all of ours in cells that are there only
+    because one choice of the library must hold for all sizes."""
+    faster: dict[Target, set[str]] = {}
+    for one in verdicts:
+        if one.replaceable and one.verdict != "holds":
+            names = faster.setdefault(Target(one.function, one.bytes), set())
+            names.add(one.rhs.partition(":")[0])
+    return {
+        target: menu.mockups(target.function) - faster.get(target, set())
+        if target in targets
+        else {one.variant for one in menu.first(target.function) if not one.is_knobs}
+        for target in entered
+    }
 
 
 def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
@@ -177,6 +199,7 @@ def _without(winner: Winner, other: Winner) -> list[Winner]:
 
 
 def _targets(verdicts: Iterable[Verdict]) -> list[Target]:
-    """The cells whose left side is too slow, each once."""
-    violated = (one for one in verdicts if one.verdict == "violated")
+    """The cells whose left side is too slow, each once. Where that is not the library's call on all
+    ranks, nothing that stands in for this call makes it faster."""
+    violated = (one for one in verdicts if one.verdict == "violated" and one.replaceable)
     return sorted({Target(one.function, one.bytes) for one in violated})

@@ -96,10 +96,11 @@ class Study:
 
     def _remember(self, candidate: Candidate, ratio: float) -> None:
         """A measurement made before the study began, if it lies in the study's space."""
-        settings = dict(candidate.knobs)
+        settings = self._menu.settings(candidate)
         for index, survivor in enumerate(self._survivors):
             choices = self._choices[index]
-            others = {k: v for k, v in survivor.knobs if k not in choices}
+            whole = self._menu.settings(survivor)
+            others = {k: v for k, v in whole.items() if k not in choices}
             if {k: v for k, v in settings.items() if k not in choices} != others:
                 continue
             try:

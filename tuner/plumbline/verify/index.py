@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Medians
+from plumbline_db.records import Case, Medians
 
 if TYPE_CHECKING:
     from plumbline_db.runs import LaunchSamples
@@ -25,38 +25,44 @@ LIBRARY = "default"  # variant and config of the library's own call
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One side of a comparison: a variant of a function at a communication volume."""
+    """One side of a comparison: a variant of a function at a communication volume, on the first
+    `ranks` of the launch or, where that is 0, on all."""
 
     function: str
     variant: str
     bytes: int
+    ranks: int = 0
+
+
+def side_of(case: Case) -> Side:
+    return Side(case.function, case.variant, case.bytes, case.ranks)
 
 
 class Obstacle(msgspec.Struct, frozen=True):
     """Why a planned side has no times: `wrong: differs in 3 of 16 elements`, `unsupported: …`."""
 
-    function: str
-    variant: str
-    bytes: int
+    side: Side
     reason: str
 
 
 class Index:
     """Times by side and launch. `seconds[side]` maps a launch number to the median of that launch;
     `obstacles[side]` says why a planned side was not timed. Where a launch gave the `samples` of
-    both sides, they are compared sample by sample, else median by median."""
+    both sides, they are compared sample by sample, else median by median. `nprocs` are the ranks of
+    a launch (0: not known), `types` the datatype of each function."""
 
     def __init__(
         self,
         medians: Iterable[Medians],
         obstacles: Sequence[Obstacle] = (),
         samples: Iterable[LaunchSamples] = (),
+        nprocs: int = 0,
     ) -> None:
+        self.nprocs = nprocs
+        self.types: dict[str, str] = {}
         self.seconds: dict[Side, dict[int, float]] = {}
         self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
-        self.obstacles = {
-            Side(each.function, each.variant, each.bytes): each.reason for each in obstacles
-        }
+        self.obstacles = {each.side: each.reason for each in obstacles}
         contexts: dict[str, tuple[str, str, int]] = {}
         for entry in medians:
             case = entry.case
@@ -68,12 +74,14 @@ class Index:
                     f"{case.function} was measured with (type, op, root) {contexts[case.function]} "
                     f"and {context}: verify one of them at a time"
                 )
-            self._add(Side(case.function, case.variant, case.bytes), entry)
+            self.types[case.function] = case.type
+            self._add(side_of(case), entry)
         for found in samples:
             case = found.case
             if case.config == LIBRARY and not case.knobs:
-                side = Side(case.function, case.variant, case.bytes)
-                self._ns.setdefault(side, {}).update(zip(found.runs, found.ns, strict=True))
+                self._ns.setdefault(side_of(case), {}).update(
+                    zip(found.runs, found.ns, strict=True)
+                )
 
     def _add(self, side: Side, entry: Medians) -> None:
         if len(entry.runs) != len(entry.seconds):
@@ -86,7 +94,7 @@ class Index:
 
     def functions(self) -> list[str]:
         """Functions whose own call was planned, sorted."""
-        return sorted({side.function for side in self._planned() if side.variant == LIBRARY})
+        return sorted({side.function for side in self._planned() if _is_call(side)})
 
     def sizes(self, function: str, variant: str = LIBRARY) -> list[int]:
         """Sizes at which it was planned (timed, or kept from that by an obstacle), ascending."""
@@ -94,9 +102,26 @@ class Index:
             {
                 side.bytes
                 for side in self._planned()
-                if (side.function, side.variant) == (function, variant)
+                if (side.function, side.variant, side.ranks) == (function, variant, 0)
             }
         )
+
+    def variants(self, function: str, size: int) -> list[str]:
+        """What was planned at a size on all ranks, sorted."""
+        return sorted(
+            {
+                side.variant
+                for side in self._planned()
+                if (side.function, side.bytes, side.ranks) == (function, size, 0)
+            }
+        )
+
+    def fewer_ranks(self) -> list[int]:
+        """Numbers of ranks, below that of the launch, that the library's call ran on."""
+        return sorted({side.ranks for side in self._planned() if side.ranks})
+
+    def planned(self, side: Side) -> bool:
+        return side in self.seconds or side in self.obstacles
 
     def timed(self, side: Side) -> bool:
         return bool(self.seconds.get(side))
@@ -129,3 +154,7 @@ class Index:
 
     def _planned(self) -> Iterable[Side]:
         return (*self.seconds, *self.obstacles)
+
+
+def _is_call(side: Side) -> bool:
+    return side.variant == LIBRARY and side.ranks == 0

@@ -11,7 +11,7 @@ import msgspec
 from plumbline.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 
-Name = Literal["monotony", "split", "pattern"]
+Name = Literal["monotony", "split", "pattern", "rank"]
 Row = Literal["function", "guideline"]
 
 

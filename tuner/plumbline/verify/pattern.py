@@ -1,5 +1,6 @@
 """Pattern guidelines: a function against its mock-up out of other functions, at the same size
-(seed 000, 4.3). A size at which only one side was planned has a cell too: it stays undecided.
+(seed 000, 4.3); where the guideline says so, a mock-up against the function itself. A size at which
+only one side was planned has a cell too: it stays undecided.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from plumbline.verify.kinds import Candidate, Cell, kind
 def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     result = []
     for pattern in guidelines.patterns:
-        sizes = {*index.sizes(pattern.lhs), *index.sizes(pattern.lhs, pattern.variant)}
+        sides = (pattern.lhs_variant, pattern.variant)
+        sizes = {size for variant in sides for size in index.sizes(pattern.lhs, variant)}
         for size in sorted(sizes):
-            left = Side(pattern.lhs, LIBRARY, size)
-            right = Side(pattern.lhs, pattern.variant, size)
+            left, right = (Side(pattern.lhs, variant, size) for variant in sides)
             result.append(
                 Cell(
                     pattern.id,
                     "pattern",
                     pattern.lhs,
-                    pattern.variant,
+                    pattern.lhs if pattern.variant == LIBRARY else pattern.variant,
                     size,
                     (Candidate(left, right),),
                 )

@@ -18,7 +18,9 @@ JSON_FIELDS = (
     "guideline",
     "kind",
     "function",
+    "lhs",
     "rhs",
+    "ranks",
     "nprocs",
     "ppn",
     "bytes",
@@ -103,6 +105,17 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
-        "pattern": f"{guidelines.patterns[0].id}-{guidelines.patterns[-1].id}",
+        "pattern": _span([one.id for one in guidelines.patterns]),
+        "rank": guidelines.rank.id if guidelines.rank else "none",
     }
     return f"{name} ({ids[name]})"
+
+
+def _span(ids: Sequence[str]) -> str:
+    """The first and the last of each letter code: GL3-GL27, PL2-PL9."""
+    groups: dict[str, list[str]] = {}
+    for one in ids:
+        groups.setdefault(one.rstrip("0123456789"), []).append(one)
+    return ", ".join(
+        group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
+    )

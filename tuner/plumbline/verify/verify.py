@@ -81,7 +81,7 @@ class Verification:
 
     def look(self, at: Look) -> None:
         """Judges what is undecided by all launches so far. A cell that is decided stays so."""
-        index = Index(at.medians, at.obstacles, at.samples)
+        index = Index(at.medians, at.obstacles, at.samples, self._nprocs)
         if self._family is None:
             self._cells = [
                 cell for kind in all_kinds() for cell in kind.cells(index, self._guidelines)
@@ -137,7 +137,7 @@ class Verification:
             guideline=cell.guideline,
             kind=cell.kind,
             function=cell.function,
-            rhs=cell.rhs,
+            rhs=cell.rhs or candidate.right.variant,
             nprocs=self._nprocs,
             ppn=self._ppn,
             bytes=cell.bytes,
@@ -152,6 +152,8 @@ class Verification:
             launches=found.n if found else 0,
             reason=standing.reason,
             suites=self._suites[max(one.look for one in row)],
+            lhs=candidate.left.variant,
+            ranks=candidate.left.ranks,
         )
 
 

@@ -1,0 +1,193 @@
+/* Which class an operation or a datatype belongs to. The standard makes both arguments equal on all
+ * ranks of a reduction, so these are safe to decide by there, and only there. */
+#include "classes.h"
+
+#include <string.h>
+
+enum op_kind {
+    SUM = 1 << 0,
+    PROD = 1 << 1,
+    MIN = 1 << 2,
+    MAX = 1 << 3,
+    LAND = 1 << 4,
+    LOR = 1 << 5,
+    LXOR = 1 << 6,
+    BAND = 1 << 7,
+    BOR = 1 << 8,
+    BXOR = 1 << 9,
+    MINLOC = 1 << 10,
+    MAXLOC = 1 << 11,
+    USER = 1 << 12,    /* user-defined, commutative */
+    ORDERED = 1 << 13, /* user-defined, not commutative */
+    PREDEFINED_OPS = (1 << 12) - 1,
+};
+
+enum type_kind {
+    INTEGER = 1 << 0,
+    FLOATING = 1 << 1,
+    COMPLEX = 1 << 2,
+    LOGICAL = 1 << 3,
+    BYTE = 1 << 4,
+    PAIR = 1 << 5, /* of MINLOC and MAXLOC */
+    DERIVED = 1 << 6,
+    OTHER = 1 << 7, /* characters, MPI_PACKED, what a library adds */
+};
+
+struct word {
+    const char *word;
+    unsigned kinds;
+};
+
+static const struct word op_words[] = {
+    {"any", PL_ANY_CLASS},
+    {"sum", SUM},
+    {"prod", PROD},
+    {"min", MIN},
+    {"max", MAX},
+    {"minmax", MIN | MAX},
+    {"loc", MINLOC | MAXLOC},
+    {"logical", LAND | LOR | LXOR},
+    {"bitwise", BAND | BOR | BXOR},
+    {"predefined", PREDEFINED_OPS},
+    {"user", USER | ORDERED},
+    {"commutative", PREDEFINED_OPS | USER},
+    {NULL, 0},
+};
+
+static const struct word type_words[] = {
+    {"any", PL_ANY_CLASS}, {"integer", INTEGER}, {"floating", FLOATING},
+    {"complex", COMPLEX},  {"logical", LOGICAL}, {"byte", BYTE},
+    {"pair", PAIR},        {"derived", DERIVED}, {NULL, 0},
+};
+
+static bool parse(const struct word *table, const char *words, unsigned *kinds)
+{
+    *kinds = 0;
+    for (const char *at = words;; at++) {
+        const size_t length = strcspn(at, ",");
+        const struct word *entry = table;
+        while (entry->word &&
+               (strlen(entry->word) != length || memcmp(entry->word, at, length) != 0))
+            entry++;
+        if (!entry->word)
+            return false;
+        *kinds |= entry->kinds;
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+bool pl_op_classes(const char *words, unsigned *kinds)
+{
+    return parse(op_words, words, kinds);
+}
+
+bool pl_type_classes(const char *words, unsigned *kinds)
+{
+    return parse(type_words, words, kinds);
+}
+
+unsigned pl_op_kind(MPI_Op op)
+{
+    const struct {
+        MPI_Op op;
+        unsigned kind;
+    } known[] = {
+        {MPI_SUM, SUM},   {MPI_PROD, PROD}, {MPI_MIN, MIN},       {MPI_MAX, MAX},
+        {MPI_LAND, LAND}, {MPI_LOR, LOR},   {MPI_LXOR, LXOR},     {MPI_BAND, BAND},
+        {MPI_BOR, BOR},   {MPI_BXOR, BXOR}, {MPI_MINLOC, MINLOC}, {MPI_MAXLOC, MAXLOC},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (op == known[i].op)
+            return known[i].kind;
+    int commutative = 0;
+    PMPI_Op_commutative(op, &commutative);
+    return commutative ? USER : ORDERED;
+}
+
+/* MPI_DATATYPE_NULL in the place of a Fortran type that the library was built without is harmless:
+ * no call with it gets here. */
+static unsigned predefined_kind(MPI_Datatype type)
+{
+    const struct {
+        MPI_Datatype type;
+        unsigned kind;
+    } known[] = {
+        {MPI_DOUBLE, FLOATING},
+        {MPI_FLOAT, FLOATING},
+        {MPI_LONG_DOUBLE, FLOATING},
+        {MPI_REAL, FLOATING},
+        {MPI_DOUBLE_PRECISION, FLOATING},
+        {MPI_REAL4, FLOATING},
+        {MPI_REAL8, FLOATING},
+        {MPI_INT, INTEGER},
+        {MPI_LONG, INTEGER},
+        {MPI_UNSIGNED, INTEGER},
+        {MPI_UNSIGNED_LONG, INTEGER},
+        {MPI_LONG_LONG, INTEGER},
+        {MPI_UNSIGNED_LONG_LONG, INTEGER},
+        {MPI_SHORT, INTEGER},
+        {MPI_UNSIGNED_SHORT, INTEGER},
+        {MPI_SIGNED_CHAR, INTEGER},
+        {MPI_UNSIGNED_CHAR, INTEGER},
+        {MPI_INT8_T, INTEGER},
+        {MPI_INT16_T, INTEGER},
+        {MPI_INT32_T, INTEGER},
+        {MPI_INT64_T, INTEGER},
+        {MPI_UINT8_T, INTEGER},
+        {MPI_UINT16_T, INTEGER},
+        {MPI_UINT32_T, INTEGER},
+        {MPI_UINT64_T, INTEGER},
+        {MPI_AINT, INTEGER},
+        {MPI_OFFSET, INTEGER},
+        {MPI_COUNT, INTEGER},
+        {MPI_INTEGER, INTEGER},
+        {MPI_INTEGER1, INTEGER},
+        {MPI_INTEGER2, INTEGER},
+        {MPI_INTEGER4, INTEGER},
+        {MPI_INTEGER8, INTEGER},
+        {MPI_C_COMPLEX, COMPLEX},
+        {MPI_C_DOUBLE_COMPLEX, COMPLEX},
+        {MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX},
+        {MPI_COMPLEX, COMPLEX},
+        {MPI_DOUBLE_COMPLEX, COMPLEX},
+        {MPI_COMPLEX8, COMPLEX},
+        {MPI_COMPLEX16, COMPLEX},
+        {MPI_C_BOOL, LOGICAL},
+        {MPI_LOGICAL, LOGICAL},
+        {MPI_BYTE, BYTE},
+        {MPI_2INT, PAIR},
+        {MPI_SHORT_INT, PAIR},
+        {MPI_LONG_INT, PAIR},
+        {MPI_FLOAT_INT, PAIR},
+        {MPI_DOUBLE_INT, PAIR},
+        {MPI_LONG_DOUBLE_INT, PAIR},
+        {MPI_2REAL, PAIR},
+        {MPI_2DOUBLE_PRECISION, PAIR},
+        {MPI_2INTEGER, PAIR},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (type == known[i].type)
+            return known[i].kind;
+    return OTHER;
+}
+
+/* MPI_Type_create_f90_* give predefined types without a name. */
+unsigned pl_type_kind(MPI_Datatype type)
+{
+    int integers, addresses, datatypes, combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
+    switch (combiner) {
+    case MPI_COMBINER_NAMED:
+        return predefined_kind(type);
+    case MPI_COMBINER_F90_REAL:
+        return FLOATING;
+    case MPI_COMBINER_F90_COMPLEX:
+        return COMPLEX;
+    case MPI_COMBINER_F90_INTEGER:
+        return INTEGER;
+    default:
+        return DERIVED;
+    }
+}

@@ -1,0 +1,146 @@
+/* What is known of a communicator, asked once: its size, and which rules can match there at all.
+ * It hangs on the communicator as an attribute; the last one of each thread is remembered, so that
+ * most calls need not ask MPI. */
+#include "preload.h"
+#include "tools.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+PL_A_THREAD struct pl_last pl_last;
+atomic_uint pl_generation = 1; /* not that of a pl_last without a place */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int keyval = MPI_KEYVAL_INVALID;
+
+static int delete_place(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    struct pl_place *place = value;
+    atomic_fetch_add_explicit(&pl_generation, 1, memory_order_release);
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+        free(place->choices[f].options);
+    free(place);
+    return MPI_SUCCESS;
+}
+
+static void make_keyval(void)
+{
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_place, &keyval, NULL);
+}
+
+/* No rule is for inter-communicators. */
+static int make_place(MPI_Comm comm, struct pl_place **made)
+{
+    int rc, inter;
+    struct pl_place *place = calloc(1, sizeof *place);
+    if (!place)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    PL_TRY(PMPI_Comm_test_inter(comm, &inter));
+    PL_TRY(PMPI_Comm_size(comm, &place->p));
+    PL_TRY(PMPI_Comm_rank(comm, &place->rank));
+    for (int f = 0; inter && f < PL_FUNCTION_COUNT; f++)
+        place->choices[f].known = true;
+    PL_TRY(PMPI_Comm_set_attr(comm, keyval, place));
+    *made = place;
+    return MPI_SUCCESS;
+out:
+    free(place);
+    return rc;
+}
+
+static bool holds(struct pl_range range, long long value)
+{
+    return range.from <= value && value <= range.to;
+}
+
+/* How far q is from p, as larger over smaller. */
+struct ratio {
+    long long larger, smaller;
+};
+
+static struct ratio ratio_of(long long p, long long q)
+{
+    return p > q ? (struct ratio){p, q} : (struct ratio){q, p};
+}
+
+/* The number of processes whose rules hold on p processes: p itself, or, where no rule of the
+ * function has p and the profile says so, the nearest one within its factor. */
+static long long stand_in(const struct pl_active_rule *first, int count, int p)
+{
+    long long best = 0;
+    for (int i = 0; i < count; i++) {
+        const struct pl_range range = first[i].rule->nprocs;
+        if (holds(range, p))
+            return p;
+        const long long q = p < range.from ? range.from : range.to;
+        const struct ratio r = ratio_of(p, q);
+        if (r.larger > pl_state.profile.nearest * r.smaller)
+            continue;
+        const struct ratio b = ratio_of(p, best ? best : q);
+        if (!best || r.larger * b.smaller < b.larger * r.smaller ||
+            (r.larger * b.smaller == b.larger * r.smaller && q < best))
+            best = q;
+    }
+    return best;
+}
+
+static void insert(struct pl_choice *choice, struct pl_active_rule *rule)
+{
+    struct pl_option *options = choice->options;
+    int i = choice->count++;
+    for (; i > 0 && options[i - 1].bytes.from > rule->rule->bytes.from; i--)
+        options[i] = options[i - 1];
+    options[i] = (struct pl_option){rule->rule->bytes, rule};
+}
+
+/* Decided by the profile and the communicator alone, so equal on all ranks. */
+static int choose(MPI_Comm comm, enum pl_function function, const struct pl_place *place,
+                  struct pl_choice *choice)
+{
+    const struct pl_function_state *state = &pl_state.functions[function];
+    struct pl_active_rule *first = atomic_load_explicit(&state->first, memory_order_acquire);
+    const long long p = stand_in(first, state->count, place->p);
+    const struct pl_nodes *nodes = NULL;
+    int rc = MPI_SUCCESS, fitting = 0;
+    for (int i = 0; i < state->count; i++) {
+        if (!holds(first[i].rule->nprocs, p))
+            continue;
+        fitting++;
+        if (first[i].rule->by_nodes && !nodes)
+            PL_TRY(pl_nodes(comm, &nodes));
+    }
+    if (fitting > 0 && !(choice->options = calloc((size_t)fitting, sizeof *choice->options)))
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    for (int i = 0; i < state->count; i++) {
+        const struct pl_rule *rule = first[i].rule;
+        if (holds(rule->nprocs, p) && (!rule->by_nodes || (holds(rule->nodes, nodes->count) &&
+                                                           rule->ppn.from <= nodes->least_ppn &&
+                                                           nodes->most_ppn <= rule->ppn.to)))
+            insert(choice, &first[i]);
+    }
+    choice->known = true;
+out:
+    return rc;
+}
+
+int pl_place_of(MPI_Comm comm, enum pl_function function, struct pl_place **place)
+{
+    int rc = MPI_SUCCESS, found = 0;
+    struct pl_place *here = pl_last_place(comm);
+    if (!here) {
+        pthread_once(&once, make_keyval);
+        PL_TRY(PMPI_Comm_get_attr(comm, keyval, &here, &found));
+        if (!found)
+            PL_TRY(make_place(comm, &here));
+        const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
+        pl_last = (struct pl_last){.comm = comm, .generation = now, .place = here};
+    }
+    *place = here;
+    if (!here->choices[function].known)
+        rc = choose(comm, function, here, &here->choices[function]);
+out:
+    return rc;
+}

@@ -1,0 +1,43 @@
+/* Which ranks a case runs on: all, or the first K of MPI_COMM_WORLD (plan key `ranks`).
+ *
+ * A group has communicators of its own for start schemes and results, so that everything that
+ * measures a case works in it as in a launch of K ranks. The other ranks sleep meanwhile. */
+#ifndef PL_GROUPS_H
+#define PL_GROUPS_H
+
+#include "measure/world.h"
+#include "plan.h"
+
+#include <stdbool.h>
+
+struct pl_group {
+    int ranks;             /* 0: all */
+    struct pl_world world; /* of the group; not to be used by ranks that are not in it */
+    MPI_Comm comm;         /* what runs with config `default`; MPI_COMM_NULL outside the group */
+};
+
+struct pl_groups {
+    const struct pl_world *world; /* of the launch */
+    int count;
+    struct pl_group *group; /* the first one is all ranks; one for each other `ranks` of the plan */
+};
+
+/* Collective. False: out of memory on some rank. */
+bool pl_groups_open(struct pl_groups *groups, const struct pl_plan *plan,
+                    const struct pl_world *world);
+void pl_groups_close(struct pl_groups *groups);
+
+/* Index of the group that a case runs on. */
+int pl_groups_of(const struct pl_groups *groups, const struct pl_case *c);
+
+/* A communicator for each group out of `comm`, which holds all ranks and stands first; collective.
+ * `comms` has room for `count` of them; returns an MPI error class. */
+int pl_groups_split(const struct pl_groups *groups, MPI_Comm comm, MPI_Comm *comms);
+void pl_groups_free(const struct pl_groups *groups, MPI_Comm *comms);
+
+/* Around what a group does, on all ranks. Enter is false on ranks outside the group, which sleep
+ * until rank 0, always in it, leaves. */
+bool pl_groups_enter(const struct pl_groups *groups, int group);
+void pl_groups_leave(const struct pl_groups *groups, int group);
+
+#endif

@@ -1,0 +1,187 @@
+"""Which calls a rule of a profile is for: classes, nodes, the nearest number of ranks, memory."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.collectives_alt.programs import HERE, ROOM, Build, compile_program, mpirun
+from tests.collectives_alt.started import Started, rule
+
+pytestmark = pytest.mark.mpi
+
+ALL = "nprocs=1-inf bytes=0-inf"
+TREE, RING = "allreduce_as_reduce_plus_bcast", "allreduce_ring"
+
+
+def decided(build: Build, folder: Path, *rules: str) -> dict[str, str]:
+    run = Started(build, folder, "\n".join(rules), program="decides", nprocs=2)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    lines = [line.rsplit(" ", 1) for line in run.done.stdout.splitlines()]
+    assert len(lines) == 22
+    return {name: outcome for name, outcome in lines}
+
+
+OPS = {
+    "sum": {"MPI_INT MPI_SUM", "MPI_DOUBLE MPI_SUM", "MPI_UINT64_T MPI_SUM"}
+    | {"MPI_C_DOUBLE_COMPLEX MPI_SUM", "real MPI_SUM"},
+    "minmax": {"MPI_INT MPI_MIN", "MPI_INT MPI_MAX", "MPI_FLOAT MPI_MAX"},
+    "logical": {"MPI_INT MPI_LAND", "MPI_INT MPI_LXOR", "MPI_C_BOOL MPI_LOR"},
+    "bitwise": {"MPI_INT MPI_BOR", "MPI_INT MPI_BXOR", "MPI_BYTE MPI_BAND"},
+    "loc": {"MPI_2INT MPI_MINLOC", "MPI_DOUBLE_INT MPI_MAXLOC"},
+    "prod,max": {"MPI_INT MPI_PROD", "MPI_INT MPI_MAX", "MPI_FLOAT MPI_MAX"},
+    "user": {"MPI_INT user", "MPI_INT ordered", "MPI_CHAR user", "derived user", "copy user"},
+}
+TYPES = {
+    "floating": {"MPI_DOUBLE MPI_SUM", "MPI_FLOAT MPI_MAX", "real MPI_SUM"},
+    "complex": {"MPI_C_DOUBLE_COMPLEX MPI_SUM"},
+    "logical": {"MPI_C_BOOL MPI_LOR"},
+    "byte": {"MPI_BYTE MPI_BAND"},
+    "pair": OPS["loc"],
+    "derived": {"derived user", "copy user"},
+}
+
+
+def test_classes_of_operations(build: Build, tmp_path: Path) -> None:
+    for words, members in OPS.items():
+        outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} op={words}"))
+        assert {name for name, what in outcome.items() if what == "replaced"} == members, words
+        assert "failed" not in outcome.values()
+
+
+def test_classes_of_datatypes(build: Build, tmp_path: Path) -> None:
+    taken: set[str] = set()
+    for words, members in TYPES.items():
+        outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} type={words}"))
+        assert {name for name, what in outcome.items() if what == "replaced"} == members, words
+        taken |= members
+    outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} type=integer"))
+    integers = {name for name, what in outcome.items() if what == "replaced"}
+    assert integers == set(outcome) - taken - {"MPI_CHAR user"}
+
+
+def test_both_classes_and_those_that_commute(build: Build, tmp_path: Path) -> None:
+    both = rule("MPI_Allreduce", "canary", f"{ALL} op=sum type=integer,complex")
+    outcome = decided(build, tmp_path, both)
+    replaced = {name for name, what in outcome.items() if what == "replaced"}
+    assert replaced == {"MPI_INT MPI_SUM", "MPI_UINT64_T MPI_SUM", "MPI_C_DOUBLE_COMPLEX MPI_SUM"}
+    commuting = rule("MPI_Allreduce", "canary", f"{ALL} op=commutative")
+    outcome = decided(build, tmp_path, commuting)
+    assert {name for name, what in outcome.items() if what != "replaced"} == {"MPI_INT ordered"}
+
+
+@pytest.fixture(scope="module")
+def split_nodes(build: Build) -> Path:
+    library = build.program("split_nodes.so")
+    command = ["mpicc", "-shared", "-fPIC", "-Wall", "-Werror", "split_nodes.c", "-o", str(library)]
+    subprocess.run(command, check=True, cwd=HERE, timeout=60)
+    return library
+
+
+@pytest.mark.parametrize(
+    ("nprocs", "ppn", "where", "matches"),
+    [
+        (4, 2, "nodes=2-2 ppn=2-2", True),
+        (4, 2, "nodes=1-1", False),
+        (4, 2, "ppn=3-inf", False),
+        (4, 4, "nodes=1-1 ppn=4-4", True),
+        (4, 3, "nodes=2-2 ppn=1-3", True),
+        (4, 3, "nodes=2-2 ppn=2-3", False),  # the second node has one rank
+        (4, 3, "nodes=2-2 ppn=1-2", False),
+        (4, 1, "nodes=4-8", True),
+    ],
+)
+def test_nodes(
+    build: Build,
+    tmp_path: Path,
+    split_nodes: Path,
+    nprocs: int,
+    ppn: int,
+    where: str,
+    matches: bool,
+) -> None:
+    run = Started(
+        build,
+        tmp_path,
+        rule("MPI_Allreduce", TREE, f"nprocs=4-4 bytes=0-inf {where}"),
+        nprocs=nprocs,
+        env={"PL_TEST_PPN": str(ppn)},
+        preload=[split_nodes],
+    )
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.replaced() == {2: 4 if matches else 0}
+
+
+@pytest.mark.parametrize(
+    ("nprocs", "there", "factor", "nearest"),
+    [
+        (3, ["2-2", "4-4", "16-inf"], 2, "4-4"),
+        (5, ["1-4", "7-7"], 2, "1-4"),
+        (4, ["2-2", "8-8"], 2, "2-2"),  # equally near: the smaller
+        (4, ["1-1", "9-inf"], 2, None),
+        (4, ["1-1", "9-inf"], 3, "9-inf"),
+        (4, ["4-4", "5-5"], 9, "4-4"),
+        (3, ["4-4"], None, None),
+    ],
+)
+def test_the_nearest_number_of_ranks(
+    build: Build,
+    tmp_path: Path,
+    nprocs: int,
+    there: list[str],
+    factor: int | None,
+    nearest: str | None,
+) -> None:
+    rules = [rule("MPI_Bcast", "bcast_binomial", f"nprocs={one} bytes=0-inf") for one in there]
+    if factor:
+        rules.append(f"nearest nprocs factor={factor}")
+    run = Started(build, tmp_path, "\n".join(rules), nprocs=nprocs)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.replaced() == {line: int(one == nearest) for line, one in enumerate(there, start=2)}
+
+
+def test_parameters(build: Build, tmp_path: Path) -> None:
+    spec = "allreduce_segmented_ring:segment_bytes=64"
+    run = Started(build, tmp_path, rule("MPI_Allreduce", spec), "all")
+    plain = mpirun(4, build.program("application"), "all")
+    assert (run.done.stdout, run.done.stderr) == (plain.stdout, "")
+    assert run.report["rules"][0]["variant"] == spec
+    assert run.replaced()[2] > 0
+
+
+@pytest.fixture(scope="module")
+def memory(build: Build) -> str:
+    sources = [str(path) for path in sorted((ROOM / "preload").glob("*.c"))]
+    compile_program(build, "memory", ["memory.c", *sources], options=['-DPL_VERSION="test"'])
+    return "memory"
+
+
+@pytest.mark.parametrize(
+    ("cap", "standard"), [(0, False), (5000, False), (70_000, False), (300_000, False), (0, True)]
+)
+def test_the_cap_of_memory(
+    build: Build, tmp_path: Path, memory: str, cap: int, standard: bool
+) -> None:
+    profile = tmp_path / "profile"
+    line = "" if standard else f"memory bytes={cap}\n"
+    variant = rule("MPI_Bcast", "bcast_scatter_ring_allgather")
+    profile.write_text(f"plumbline-profile 1\n{line}{variant}\n")
+    done = mpirun(
+        3,
+        build.program(memory),
+        str(64 << 20 if standard else cap),
+        env={"PLUMBLINE_PROFILE": str(profile)},
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    fields = dict(token.split("=") for token in done.stdout.split()[1:])
+    replaced, left, largest = (int(fields[key]) for key in ("replaced", "left", "largest"))
+    assert replaced + left == 40
+    if standard:
+        assert left == 0 and largest >= 1 << 16
+    elif cap == 0:
+        assert replaced == largest == 0
+    else:
+        assert replaced > 0 and 0 < largest <= cap
+        assert left > 0 or cap > 200_000

@@ -1,0 +1,64 @@
+"""libplumbline.so under Fortran programs: mpif.h, `use mpi`, `use mpi_f08`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.collectives_alt.programs import HERE, Build, mpirun
+from tests.collectives_alt.started import Started, rule, turns
+
+pytestmark = [
+    pytest.mark.mpi,
+    pytest.mark.skipif(
+        not shutil.which("mpif90") or not shutil.which("gfortran"),
+        reason="no Fortran compiler; install gfortran",
+    ),
+]
+
+BINDINGS = {"mpif.h": 1, "mpi": 2, "mpi_f08": 3}
+NPROCS = 3
+
+
+@pytest.fixture(scope="module", params=BINDINGS)
+def program(
+    request: pytest.FixtureRequest, build: Build, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    number = BINDINGS[request.param]
+    name = f"fortran{number}"
+    # With mpif.h a compiler sees calls of one subroutine with arguments of many types.
+    options = ["-fallow-argument-mismatch", "-w"] if number == 1 else []
+    modules = tmp_path_factory.mktemp(name)
+    command = ["mpif90", "-cpp", f"-DBINDING={number}", *options, "-O1", "-g", f"-J{modules}"]
+    subprocess.run(
+        [*command, "fortran.F90", "-o", str(build.program(name))],
+        check=True,
+        cwd=HERE,
+        timeout=100,
+    )
+    return name
+
+
+@pytest.mark.parametrize(("turn", "start"), [(0, "init"), (1, "thread"), (-1, "init")])
+def test_replaces_every_function(
+    build: Build, tmp_path: Path, program: str, turn: int, start: str
+) -> None:
+    plain = mpirun(NPROCS, build.program(program), start)
+    assert (plain.returncode, plain.stdout) == (0, "good 86\n"), plain.stderr
+    chosen = turns(build)[turn]
+    rules = "\n".join(rule(function, variant) for function, variant in chosen.items())
+    run = Started(build, tmp_path, rules, start, program=program, nprocs=NPROCS)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, plain.stdout, "")
+    assert len(chosen) == 16
+    assert {one["variant"].split(":")[0] for one in run.report["rules"] if one["replaced"]} == set(
+        chosen.values()
+    )
+
+
+def test_calls_without_a_rule_are_counted(build: Build, tmp_path: Path, program: str) -> None:
+    run = Started(build, tmp_path, None, program=program, nprocs=NPROCS)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "good 86\n", "")
+    assert len(run.report["functions"]) == 16

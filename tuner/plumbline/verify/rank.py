@@ -1,0 +1,40 @@
+"""Rank monotony: f on fewer ranks ⪯ f on more, each rank with the same counts: whoever has more
+ranks could leave some of them idle.
+
+The cell stands at the size on all ranks of the launch; the left side ran on the first of them.
+"""
+
+from __future__ import annotations
+
+from plumbline.guidelines import Guidelines
+from plumbline.plan import part_bytes
+from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline.verify.kinds import Candidate, Cell, kind
+
+
+@kind("rank", letter="r", row="function")
+def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    if guidelines.rank is None:
+        return []
+    result = []
+    for function in index.functions():
+        for size in index.sizes(function):
+            candidates = _candidates(index, function, size)
+            if candidates:
+                result.append(
+                    Cell(guidelines.rank.id, "rank", function, function, size, candidates)
+                )
+    return result
+
+
+def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]:
+    type_name = index.types.get(function)
+    if type_name is None:
+        return ()
+    right = Side(function, LIBRARY, size)
+    lefts = [
+        Side(function, LIBRARY, part_bytes(function, size, index.nprocs, ranks, type_name), ranks)
+        for ranks in index.fewer_ranks()
+    ]
+    lefts = [left for left in lefts if index.planned(left)]
+    return tuple(Candidate(left, right, weight=float(len(lefts))) for left in lefts)
