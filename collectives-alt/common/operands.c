@@ -2,9 +2,10 @@
  * so variants of reductions keep the datatype; any layout will do.
  *
  * Mock-ups of reductions refuse types that are not contiguous all the same: they lead a library
- * into algorithms that it would not choose by itself, and some of these are wrong there. Open
- * MPI 4.1.4 writes before its own memory, in the ring algorithm of Allreduce and in Ireduce, when
- * the data of a type does not start at its address. */
+ * into algorithms that it would not choose by itself, and some of these are wrong there. Open MPI
+ * 4.1.4 writes before its own memory, in the ring algorithm of Allreduce and in Ireduce, when the
+ * data of a type does not start at its address. MPICH 5.0.2 gives a wrong Reduce_scatter_block of
+ * types with a negative lower bound and operations that are not commutative. */
 #include "tools.h"
 
 const void *pl_operand(const struct pl_call *call)
