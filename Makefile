@@ -22,7 +22,7 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: help setup build campaign test test-applications test-variants check bench install clean \
+.PHONY: help setup build campaign test test-variants test-applications check bench install clean \
         distclean
 
 help:  ## this list
@@ -46,11 +46,11 @@ test: setup $(STAMPS)/test-packages build build/mpich/ready  ## all tests (ARGS 
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
 
+test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## variants: all combinations, sanitizers, valgrind (hours)
+	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
+
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
-
-test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## each variant with all combinations of factors, sanitizers, valgrind (hours)
-	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
 
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)

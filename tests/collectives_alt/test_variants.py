@@ -63,7 +63,7 @@ def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
 @pytest.mark.mpi
 @pytest.mark.parametrize("nprocs", [2, 5, 13])
 def test_large(build: Build, nprocs: int) -> None:
-    """2^20 elements: in each vector, or in all blocks together; integers, one root, in place."""
+    """2^20 elements: in each vector, or in all blocks together; integers, one root."""
     counts = passed(mpirun(nprocs, build.program("variants"), "--large", timeout=280))
     for name, (cases, _) in counts.items():
         assert cases == (0 if name.startswith("barrier_") else 1), name

@@ -179,8 +179,7 @@ static void check_function(struct subjects *subjects, const struct group *groups
                             .comm_name = groups[0].name,
                             .count = has_blocks(function) ? LARGE / p + 1 : LARGE,
                             .layout = LAYOUT_INT,
-                            .root = p / 2,
-                            .in_place = has_in_place(function)};
+                            .root = p / 2};
         int operations;
         if (pl_reduces(function))
             s.operation = &operations_for(LAYOUT_INT, &operations)[0];
