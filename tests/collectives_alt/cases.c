@@ -225,10 +225,11 @@ void forget_undefined(const struct pl_call *call, struct area *area)
         (call->function != PL_FN_reduce_scatter && call->function != PL_FN_reduce_scatter_block))
         return;
     int p, rank, result = call->recvcount;
-    MPI_Aint lb, extent;
+    MPI_Aint lb, extent, true_lb, true_extent;
     MPI_Comm_size(call->comm, &p);
     MPI_Comm_rank(call->comm, &rank);
     MPI_Type_get_extent(call->recvtype, &lb, &extent);
+    MPI_Type_get_true_extent(call->recvtype, &true_lb, &true_extent);
     long total = (long)p * result;
     if (call->function == PL_FN_reduce_scatter) {
         result = call->recvcounts[rank];
@@ -236,7 +237,9 @@ void forget_undefined(const struct pl_call *call, struct area *area)
         for (int i = 0; i < p; i++)
             total += call->recvcounts[i];
     }
-    memset(area->memory + GUARD + result * extent, 0, (size_t)((total - result) * extent));
+    if (result < total)
+        memset(area->memory + GUARD + result * extent + true_lb, 0,
+               (size_t)((total - result - 1) * extent + true_extent));
 }
 
 bool areas_equal(const struct area *a, const struct area *b, bool exact, int terms)

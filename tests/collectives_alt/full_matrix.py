@@ -20,8 +20,8 @@ def test_all_combinations(build: Build, nprocs: int) -> None:
 
 @pytest.mark.parametrize("nprocs", RANKS)
 def test_addresses(guarded: Build, nprocs: int) -> None:
-    """All combinations on few ranks, one in seven on many."""
-    every = "1" if nprocs <= 4 else "7"
+    """All combinations on few ranks, one in eleven on many."""
+    every = "1" if nprocs <= 4 else "11"
     options = ("--full", "--every", every)
     passed(
         mpirun(nprocs, guarded.program("variants"), *options, env=NO_LEAKS, timeout=HOURS),
