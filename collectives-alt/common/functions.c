@@ -37,3 +37,13 @@ bool pl_reduces(enum pl_function function)
         return false;
     }
 }
+
+bool pl_has_volume(enum pl_function function)
+{
+    return function != PL_FN_gatherv && function != PL_FN_scatterv && function != PL_FN_alltoallv;
+}
+
+bool pl_deployable(const struct pl_variant *variant)
+{
+    return pl_has_volume(variant->function) || variant->scratch_volumes == 0;
+}

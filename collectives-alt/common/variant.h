@@ -97,6 +97,12 @@ struct pl_variant {
     int (*run)(const struct pl_call *call);
 };
 
+/* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv. */
+bool pl_has_volume(enum pl_function function);
+/* True if all ranks can know that the variant stays within a bound of memory, so that a profile may
+ * name it. */
+bool pl_deployable(const struct pl_variant *variant);
+
 /* A variant with values for its parameters; as text `name` or `name:parameter=value,…`, which may
  * leave out what has its standard value. */
 struct pl_spec {

@@ -96,12 +96,6 @@ static bool parse_value(enum key key, const char *value, const char *token, stru
     }
 }
 
-/* No rank knows the volume of such a call, or only its root does. */
-static bool has_no_volume(enum pl_function function)
-{
-    return function == PL_FN_gatherv || function == PL_FN_scatterv || function == PL_FN_alltoallv;
-}
-
 static bool check(const struct pl_rule *rule, const bool seen[KEYS], struct pl_profile_error *error)
 {
     const struct pl_variant *variant = rule->spec.variant;
@@ -115,12 +109,12 @@ static bool check(const struct pl_rule *rule, const bool seen[KEYS], struct pl_p
     if ((seen[OP] || seen[TYPE]) && !pl_reduces(rule->function))
         return pl_profile_fail(error, seen[OP] ? "op=" : "type=",
                                "is for reductions; ranks of %s may pass different ones", name);
-    if (!has_no_volume(rule->function))
+    if (pl_has_volume(rule->function))
         return true;
     if (rule->bytes.from != 0 || rule->bytes.to != LLONG_MAX)
         return pl_profile_fail(
             error, "bytes=", "must be 0-inf: not all ranks know the volume of %s", name);
-    if (variant->scratch_volumes > 0)
+    if (variant != &pl_canary && !pl_deployable(variant))
         return pl_profile_fail(error, variant->name,
                                "needs memory in volumes, and not all ranks know that of %s", name);
     return true;

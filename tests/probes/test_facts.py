@@ -16,10 +16,20 @@ def test_list_needs_no_mpirun(probe: Probe) -> None:
     names = [function["name"] for function in known["functions"]]
     assert len(names) == len(set(names)) == 17 and "MPI_Allreduce" in names
     for variant in known["variants"]:
-        assert set(variant) == {"name", "function", "kind", "restrictions", "summary"}
+        keys = {"name", "function", "kind", "restrictions", "parameters", "summary"}
+        assert set(variant) == keys | {"scratch_volumes", "deployable"}
+        for parameter in variant["parameters"]:
+            assert set(parameter) == {"name", "least", "most", "standard", "tries", "summary"}
+            assert parameter["least"] <= parameter["standard"] <= parameter["most"]
+            tries = parameter["tries"]
+            assert tries == sorted(set(tries)) and parameter["standard"] in tries
+            assert parameter["least"] <= tries[0] and tries[-1] <= parameter["most"]
         assert variant["function"] in names
         assert variant["kind"] in ("mockup", "algorithm", "naive")
         assert variant["summary"]
+    kept_back = {one["name"] for one in known["variants"] if not one["deployable"]}
+    assert all(name.startswith(("gatherv_", "scatterv_", "alltoallv_")) for name in kept_back)
+    assert len(known["variants"]) >= 60 and kept_back
     assert {"MPI_BYTE", "MPI_INT", "MPI_DOUBLE"} <= set(known["types"])
     assert {"MPI_SUM", "MPI_BOR"} <= set(known["ops"])
 

@@ -230,7 +230,9 @@ def test_measure_and_doctor(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert {one["outcome"] for one in found} == {"ok"}
-    assert len(found) == 4 and all(len(one["seconds"]) == 1 for one in found)
+    names = {one["variant"] for one in found}
+    assert {"default", "allreduce_ring", "allreduce_as_reduce_plus_bcast"} <= names
+    assert all(len(one["seconds"]) == 1 for one in found)
     words = ["measure", "MPI_Allreduce", "--launches", "1", "--nprocs", "2", "--sizes", "65536"]
     said = plumbline(*words, "--sync", "roundtime", "--runtime", "global", "--clock", "wtime")
     assert said.returncode == 0, said.stdout + said.stderr

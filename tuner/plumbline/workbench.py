@@ -41,7 +41,7 @@ class VariantParameter(msgspec.Struct, frozen=True):
 
 class Variant(msgspec.Struct, frozen=True):
     """One way to compute `function`; `kind` is mockup, algorithm or naive. It keeps at most
-    `scratch_volumes` volumes of scratch memory."""
+    `scratch_volumes` volumes of scratch memory; it is `deployable` if a profile may name it."""
 
     name: str
     function: str
@@ -50,6 +50,7 @@ class Variant(msgspec.Struct, frozen=True):
     summary: str
     parameters: list[VariantParameter] = []
     scratch_volumes: int = 0
+    deployable: bool = True
 
     def specs(self, size: int) -> list[str]:
         """As plans and profiles write it: with the standard values, then with one parameter at a

@@ -45,9 +45,10 @@ static const char *const case_tokens[] = {
     "bytes=808",
     "type=MPI_INT",
     "op=MPI_MAX",
-    "root=3",
+    "root=2",
     "reps=9",
     "delay_ns=55",
+    "ranks=3",
 };
 enum {
     SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
@@ -111,9 +112,9 @@ static void describe(const char *source, struct text *text)
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
-            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 "\n", c->id,
+            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d\n", c->id,
                      (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
-                     c->type, c->op, c->root, c->reps, c->delay_ns);
+                     c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks);
             add(text, line);
         }
     }

@@ -54,7 +54,9 @@ class Menu:
         self._library = library
         self._installed = installed
         # Naive ones are there to be compared with; nobody should get one.
-        self._variants = {one.name: one for one in variants if one.kind != "naive"}
+        self._variants = {
+            one.name: one for one in variants if one.kind != "naive" and one.deployable
+        }
         self._nprocs = nprocs
         self._unsafe = unsafe
 
