@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 
 from tests.collectives_alt.programs import ADDRESSES, MPICH, Build, make, make_suite
-from tests.hosts import two_hosts  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
 
 #ifdef MPICH_VERSION
 /* What MPICH 5.0.2 gets wrong when the data of a type does not start at its address. Seen with
- * plain calls of it on 2 ranks, on areas that fit to the byte. From about the sixth call on a
+ * plain calls of it on 2 ranks, on areas that fit to the byte. After some calls on a
  * communicator, Allreduce and Reduce of operations that commute go through memory shared by the
  * ranks: Allreduce writes outside of it, Reduce frees an address that it was never given; both
  * crash. With MPIR_CVAR_{ALLREDUCE,REDUCE}_POSIX_INTRA_ALGORITHM=mpir neither does, and Reduce

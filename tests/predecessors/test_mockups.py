@@ -25,9 +25,11 @@ GATHER = ("gather_as_allgather", "gather_as_reduce", "gather_binomial")
 
 
 def small_cases(probe: Probe, ranks: int) -> Launch:
-    """Every variant with 1 to p - 1 elements of one byte and of four."""
+    """Every variant with data, of 1 to p - 1 elements of one byte and of four."""
     lines = []
     for variant in probe.known()["variants"]:
+        if variant["function"] == "MPI_Barrier":
+            continue
         for elements in range(1, ranks):
             for type_, op, width in (("MPI_BYTE", "MPI_BOR", 1), ("MPI_INT", "MPI_SUM", 4)):
                 lines.append(
@@ -43,10 +45,11 @@ def test_nothing_is_dropped_where_elements_are_fewer_than_ranks(probe: Probe, ra
     """1c: blocks of count / p elements move nothing where count < p; ours pads, and all arrives."""
     launch = small_cases(probe, ranks)
     assert launch.code == 0, launch.stderr
-    assert {case.variant for case in launch.cases.values()} == set(NAMES)
+    names = {name for name in NAMES if not name.startswith("barrier_")}
+    assert {case.variant for case in launch.cases.values()} == names
     assert [check for check in launch.checks.values() if check.outcome != "ok"] == []
     assert all(case.bytes_moved >= case.bytes > 0 for case in launch.cases.values())
-    assert len(launch.samples) == len(launch.cases) == len(NAMES) * (ranks - 1) * 2
+    assert len(launch.samples) == len(launch.cases) == len(names) * (ranks - 1) * 2
 
 
 def test_three_bytes_on_four_ranks_are_no_hundredfold_violation(probe: Probe) -> None:
@@ -104,7 +107,7 @@ def under(
     function, variant = rule.split()
     profile, report = folder / "site.profile", folder / "report.json"
     profile.write_text(
-        "plumbline-profile 1\n"
+        "plumbline-profile 1\nmemory bytes=1073741824\n"
         f"rule function={function} nprocs=1-inf bytes={sizes} variant={variant}\n"
     )
     env = {

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts import two_hosts  # noqa: F401
 from tests.probes.launch import ROOT, Probe
 
 

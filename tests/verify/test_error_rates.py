@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -156,11 +157,8 @@ def test_split_of_a_linear_function_is_no_violation(
     """All candidates of all cells exactly equal to their product: the weighted Bonferroni inside a
     cell and the correction over cells keep the alarms nominal without any tolerance."""
     alarms = 0
-    strict = guidelines.__class__(
-        guidelines.monotony,
-        guidelines.split.__class__("GL2", "linear", 0.0),
-        guidelines.patterns,
-    )
+    split = msgspec.structs.replace(guidelines.split, tolerance=0.0)
+    strict = msgspec.structs.replace(guidelines, split=split)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         launch = launch_factors(rng)

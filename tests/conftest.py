@@ -1,0 +1,5 @@
+"""Fixtures of more than one folder, made once a session."""
+
+from __future__ import annotations
+
+from tests.hosts import two_hosts  # noqa: F401
