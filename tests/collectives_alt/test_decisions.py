@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectives_alt.programs import HERE, ROOM, Build, compile_program, mpirun
-from tests.collectives_alt.started import Started, rule
+from tests.collectives_alt.started import Started, rule, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -149,6 +149,23 @@ def test_parameters(build: Build, tmp_path: Path) -> None:
     assert (run.done.stdout, run.done.stderr) == (plain.stdout, "")
     assert run.report["rules"][0]["variant"] == spec
     assert run.replaced()[2] > 0
+
+
+MOVERS = {
+    *("MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Allgather"),
+    *("MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv"),
+}
+
+
+def test_an_empty_signature_is_the_same_in_any_type(build: Build, tmp_path: Path) -> None:
+    for chosen in turns(build):
+        rules = [rule(function, variant) for function, variant in chosen.items()]
+        run = Started(build, tmp_path, "\n".join(rules), program="empty", nprocs=3)
+        assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), chosen
+        fallen = {one["function"]: one["fallen_through"] for one in run.report["functions"]}
+        assert {name: count for name, count in fallen.items() if name in MOVERS} == dict.fromkeys(
+            MOVERS, 0
+        ), chosen
 
 
 @pytest.fixture(scope="module")
