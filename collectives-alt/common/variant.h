@@ -142,6 +142,10 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
 size_t pl_scratch_kept(MPI_Comm comm);
 void pl_scratch_release(MPI_Comm comm);
 
+/* Frees all that is kept on comm, its private communicator too; collective. For the communicators
+ * that nobody frees, before MPI_Finalize. */
+void pl_kept_forget(MPI_Comm comm);
+
 /* What the variant may keep at most in one call of `volume` bytes on p processes; equal on all
  * ranks. Not for PL_LOCAL_VOLUME. */
 size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *call,
