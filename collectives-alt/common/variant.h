@@ -50,8 +50,8 @@ struct pl_call {
 /* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
  * only arguments that are significant on this rank, and gives the same number on every rank.
  * PL_NO_VOLUME on inter-communicators, for calls that are not legal, for reductions of elements of
- * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some, could tell (Gatherv, Scatterv, Alltoallv).
- * See volume.c for each function. */
+ * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
+ * could tell (Gatherv, Scatterv, Alltoallv). See volume.c for each function. */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume(const struct pl_call *call);
 /* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */

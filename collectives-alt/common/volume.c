@@ -25,7 +25,8 @@
 #include <stdbool.h>
 
 /* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
- * any count, and count 0 with any type: other ranks may write the same empty signature otherwise. */
+ * any count, and count 0 with any type: other ranks may write the same empty signature otherwise.
+ */
 static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
 {
     int size;

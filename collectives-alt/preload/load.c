@@ -94,9 +94,8 @@ static void take_profile(char *text, size_t length)
     int version_length;
     struct pl_profile_error error;
     if (!pl_profile_parse(text, length, &pl_state.profile, &error)) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s:%d: %s%s%s%s", name(),
-                 error.line, error.token[0] ? "'" : "", error.token, error.token[0] ? "': " : "",
-                 error.what);
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s:%d: %s%s%s%s", name(), error.line,
+                 error.token[0] ? "'" : "", error.token, error.token[0] ? "': " : "", error.what);
         return;
     }
     PMPI_Get_library_version(version, &version_length);

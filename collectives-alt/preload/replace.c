@@ -44,7 +44,7 @@ static bool may_run(const struct pl_variant *variant, const struct pl_call *call
 }
 
 static const struct pl_option *find(const struct pl_place *place, const struct pl_call *call,
-                                   long long *bytes)
+                                    long long *bytes)
 {
     const struct pl_choice *choice = &place->choices[call->function];
     if (choice->count == 0)

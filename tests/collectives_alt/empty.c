@@ -1,6 +1,7 @@
 /* Calls that move nothing, under the preload library: one half of the ranks writes the empty
  * signature as no elements of 4 GiB, the other as no integers, and all must decide alike. Prints
- * "ok" when the last call, which moves something, was right. */
+ * "ok" when the last call, which moves something, was right.
+ * Needs two ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ int main(int argc, char **argv)
     for (int turn = 0; turn < 4; turn++) {
         sent = (rank + turn) % 2 ? huge : MPI_INT;
         taken = turn < 2 ? sent : (rank + turn) % 2 ? MPI_INT : huge;
-        for (int root = 0; root < p; root += p > 1 ? p - 1 : 1) {
+        for (int root = 0; root < p; root += p - 1) {
             MPI_Bcast(in, 0, taken, root, world);
             MPI_Gather(out, 0, sent, in, 0, taken, root, world);
             MPI_Gatherv(out, 0, sent, in, counts, counts, taken, root, world);

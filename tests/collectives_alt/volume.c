@@ -97,8 +97,8 @@ static void limits(void)
     CHECK(volume(PL_FN_allreduce, call) == -1);
 }
 
-/* Types past INT_MAX bytes and of none. Elsewhere than in reductions another rank may write the same
- * empty signature by another type. */
+/* Types past INT_MAX bytes and of none. Elsewhere than in reductions another rank may write the
+ * same empty signature by another type. */
 static void empty(void)
 {
     MPI_Datatype huge, none, wide;
