@@ -24,21 +24,35 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* MPI_UNDEFINED for more than an int holds, and where MPI has no answer. What the standard says of
+ * the commonest types need not be asked. */
+static int size_of(MPI_Datatype type)
+{
+    int size = MPI_UNDEFINED;
+    if (type == MPI_BYTE || type == MPI_CHAR)
+        return 1;
+    if (type == MPI_DOUBLE)
+        return sizeof(double);
+    if (type == MPI_INT)
+        return sizeof(int);
+    if (type == MPI_FLOAT)
+        return sizeof(float);
+    return PMPI_Type_size(type, &size) == MPI_SUCCESS ? size : MPI_UNDEFINED;
+}
+
 /* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
  * any count, and count 0 with any type: other ranks may write the same empty signature otherwise.
  */
 static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
 {
-    int size;
     long long bytes;
     if (count < 0 || type == MPI_DATATYPE_NULL)
         return -1;
     if (count == 0)
         return 0;
-    if (PMPI_Type_size(type, &size) != MPI_SUCCESS ||
-        size < 0) /* MPI_UNDEFINED: more than an int holds */
-        return -1;
-    return __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1 : bytes;
+    const int size = size_of(type);
+    return size < 0 || __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1
+                                                                                            : bytes;
 }
 
 /* A reduction has one count and one datatype for all ranks, and its variants count elements too.
