@@ -74,7 +74,7 @@ void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type)
     PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
     const MPI_Aint stretch = count > 0 ? (count - 1) * extent : 0;
     const MPI_Aint first = true_lb + (stretch < 0 ? stretch : 0);
-    const MPI_Aint span = true_extent + (stretch < 0 ? -stretch : stretch);
+    const MPI_Aint span = count > 0 ? true_extent + (stretch < 0 ? -stretch : stretch) : 0;
     void *memory = pl_scratch(comm, slot, (size_t)span);
     return memory ? (void *)((intptr_t)memory - first) : NULL;
 }

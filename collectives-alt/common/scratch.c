@@ -58,6 +58,18 @@ struct pl_kept *pl_kept_on(MPI_Comm comm)
     return kept;
 }
 
+void pl_kept_forget(MPI_Comm comm)
+{
+    struct pl_kept *kept = NULL;
+    int found = 0;
+    if (keyval == MPI_KEYVAL_INVALID ||
+        PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS || !found)
+        return;
+    if (kept->private_comm != MPI_COMM_NULL)
+        PMPI_Comm_free(&kept->private_comm);
+    PMPI_Comm_delete_attr(comm, keyval);
+}
+
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
 {
     struct pl_kept *kept = pl_kept_on(comm);

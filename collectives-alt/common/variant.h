@@ -49,9 +49,9 @@ struct pl_call {
 
 /* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
  * only arguments that are significant on this rank, and gives the same number on every rank.
- * PL_NO_VOLUME on inter-communicators, for calls that are not legal, and past INT_MAX - p bytes or
- * elements; PL_LOCAL_VOLUME where no rank, or only some, could tell (Gatherv, Scatterv, Alltoallv).
- * See volume.c for each function. */
+ * PL_NO_VOLUME on inter-communicators, for calls that are not legal, for reductions of elements of
+ * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
+ * could tell (Gatherv, Scatterv, Alltoallv). See volume.c for each function. */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume(const struct pl_call *call);
 /* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */
@@ -141,6 +141,10 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
 /* Bytes that all slots of comm hold, and what gives them back (between calls only). */
 size_t pl_scratch_kept(MPI_Comm comm);
 void pl_scratch_release(MPI_Comm comm);
+
+/* Frees all that is kept on comm, its private communicator too; collective. For the communicators
+ * that nobody frees, before MPI_Finalize. */
+void pl_kept_forget(MPI_Comm comm);
 
 /* What the variant may keep at most in one call of `volume` bytes on p processes; equal on all
  * ranks. Not for PL_LOCAL_VOLUME. */

@@ -16,29 +16,51 @@
  * signature of these arguments equal on all ranks, and with it the product count * size, which is
  * why the volume is safe to decide by; counts and extents alone are not equal.
  *
- * PL_NO_VOLUME (-1) for inter-communicators, for arguments that no legal call has, and when bytes
- * or elements go past INT_MAX - p: variants count them in `int`, and pad them to p equal blocks. */
+ * PL_NO_VOLUME (-1) for inter-communicators, for arguments that no legal call has, for reductions
+ * of elements of size 0, and when bytes or elements go past INT_MAX - p: variants count them in
+ * `int`, and pad them to p equal blocks. */
 #include "variant.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
- * any count, for its counts may differ between ranks. */
-static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
+/* MPI_UNDEFINED for more than an int holds, and where MPI has no answer. What the standard says of
+ * the commonest types need not be asked. */
+static int size_of(MPI_Datatype type)
 {
-    int size;
-    long long bytes;
-    if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS ||
-        size < 0) /* MPI_UNDEFINED: more than an int holds */
-        return -1;
-    return __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1 : bytes;
+    int size = MPI_UNDEFINED;
+    if (type == MPI_BYTE || type == MPI_CHAR)
+        return 1;
+    if (type == MPI_DOUBLE)
+        return sizeof(double);
+    if (type == MPI_INT)
+        return sizeof(int);
+    if (type == MPI_FLOAT)
+        return sizeof(float);
+    return PMPI_Type_size(type, &size) == MPI_SUCCESS ? size : MPI_UNDEFINED;
 }
 
-/* A reduction has one count for all ranks, and its variants count elements too. */
+/* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
+ * any count, and count 0 with any type: other ranks may write the same empty signature otherwise.
+ */
+static long long bytes_of(int most, int blocks, long long count, MPI_Datatype type)
+{
+    long long bytes;
+    if (count < 0 || type == MPI_DATATYPE_NULL)
+        return -1;
+    if (count == 0)
+        return 0;
+    const int size = size_of(type);
+    return size < 0 || __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1
+                                                                                            : bytes;
+}
+
+/* A reduction has one count and one datatype for all ranks, and its variants count elements too.
+ * Elements of size 0 may have an extent, of which no volume says how much they take. */
 static long long operand_bytes(int most, int blocks, long long count, MPI_Datatype type)
 {
-    return blocks * count > most ? -1 : bytes_of(most, blocks, count, type);
+    const long long bytes = blocks * count > most ? -1 : bytes_of(most, blocks, count, type);
+    return bytes == 0 && count > 0 ? -1 : bytes;
 }
 
 static long long sum_of(const int *counts, int p)

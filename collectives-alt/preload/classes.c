@@ -78,6 +78,36 @@ static bool parse(const struct word *table, const char *words, unsigned *kinds)
     }
 }
 
+/* A table has its narrow words above the wide ones, but for `any`. What was parsed is a union of
+ * words, so each kind is found. */
+static void put_words(const struct word *table, unsigned kinds,
+                      void (*put)(void *to, const char *word), void *to)
+{
+    unsigned found = 0;
+    const struct word *entry = table;
+    if (kinds == PL_ANY_CLASS) {
+        put(to, table->word);
+        return;
+    }
+    while (entry[1].word)
+        entry++;
+    for (; entry > table; entry--)
+        if ((entry->kinds & ~kinds) == 0 && (entry->kinds & ~found) != 0) {
+            found |= entry->kinds;
+            put(to, entry->word);
+        }
+}
+
+void pl_op_words(unsigned kinds, void (*put)(void *to, const char *word), void *to)
+{
+    put_words(op_words, kinds, put, to);
+}
+
+void pl_type_words(unsigned kinds, void (*put)(void *to, const char *word), void *to)
+{
+    put_words(type_words, kinds, put, to);
+}
+
 bool pl_op_classes(const char *words, unsigned *kinds)
 {
     return parse(op_words, words, kinds);

@@ -14,6 +14,10 @@
 bool pl_op_classes(const char *words, unsigned *kinds);
 bool pl_type_classes(const char *words, unsigned *kinds);
 
+/* Words that mean these kinds, the widest first: gives them to `put` one by one. */
+void pl_op_words(unsigned kinds, void (*put)(void *to, const char *word), void *to);
+void pl_type_words(unsigned kinds, void (*put)(void *to, const char *word), void *to);
+
 /* The one kind of a handle. Predefined datatypes that no class names (characters, MPI_PACKED) are
  * only in `any`. */
 unsigned pl_op_kind(MPI_Op op);

@@ -44,6 +44,8 @@ static void register_function(const struct sde *sde, papi_handle_t handle, enum 
     } counters[] = {
         {"calls", &state->calls}, {"bytes", &state->bytes}, {"replaced", &state->replaced}};
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        if (counters[i].value == &state->bytes && !pl_has_volume(f))
+            continue;
         snprintf(name, sizeof name, "%s.%s", pl_function_name(f), counters[i].name);
         sde->counter(handle, name, mode, PAPI_SDE_long_long, counters[i].value);
     }

@@ -38,12 +38,13 @@ static char *read_file(const char *path, long long *length)
     return text;
 }
 
-/* A node that sees another file, or none, must not decide differently: rank 0 reads for all. */
+/* A node that sees another file, or none, or has not got the variable, must not decide differently:
+ * rank 0 reads for all, and `path` is looked at there alone. NULL where rank 0 has none. */
 static char *read_for_all(const char *path, int rank, long long *length)
 {
     char *text = NULL;
     *length = -1;
-    if (rank == 0 && !(text = read_file(path, length)))
+    if (rank == 0 && path && !(text = read_file(path, length)))
         *length = -1;
     PMPI_Bcast(length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
     if (*length < 0)
@@ -55,10 +56,16 @@ static char *read_for_all(const char *path, int rank, long long *length)
     if (have)
         PMPI_Bcast(text, (int)*length, MPI_CHAR, 0, MPI_COMM_WORLD);
     else
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: out of memory", path);
+        snprintf(pl_state.reason, sizeof pl_state.reason, "out of memory for the profile");
     if (!have)
         free(text);
     return have ? text : NULL;
+}
+
+/* For messages: a rank without the variable has the text from rank 0. */
+static const char *name(void)
+{
+    return pl_state.path ? pl_state.path : "the profile of rank 0";
 }
 
 static void activate(void)
@@ -66,7 +73,7 @@ static void activate(void)
     struct pl_profile *profile = &pl_state.profile;
     struct pl_active_rule *next = calloc((size_t)profile->count + 1, sizeof *next);
     if (!next) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: out of memory", pl_state.path);
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: out of memory", name());
         return;
     }
     pl_state.rules = next;
@@ -87,19 +94,28 @@ static void take_profile(char *text, size_t length)
     int version_length;
     struct pl_profile_error error;
     if (!pl_profile_parse(text, length, &pl_state.profile, &error)) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s:%d: %s%s%s%s", pl_state.path,
-                 error.line, error.token[0] ? "'" : "", error.token, error.token[0] ? "': " : "",
-                 error.what);
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s:%d: %s%s%s%s", name(), error.line,
+                 error.token[0] ? "'" : "", error.token, error.token[0] ? "': " : "", error.what);
         return;
     }
     PMPI_Get_library_version(version, &version_length);
     if (!pl_profile_fits(&pl_state.profile, version)) {
         snprintf(pl_state.reason, sizeof pl_state.reason,
-                 "%s: made for \"%s\", but this library is \"%.64s\"", pl_state.path,
+                 "%s: made for \"%s\", but this library is \"%.64s\"", name(),
                  pl_state.profile.library, version);
         return;
     }
     activate();
+}
+
+/* Asked when loaded: MPI_Comm_disconnect makes an orphan. */
+static bool has_parent(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+#ifndef SMPI_H /* which has no such call */
+    PMPI_Comm_get_parent(&parent);
+#endif
+    return parent != MPI_COMM_NULL;
 }
 
 static void load(void)
@@ -110,19 +126,20 @@ static void load(void)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Query_thread(&level);
     pl_state.threads = level == MPI_THREAD_MULTIPLE;
-    pl_state.path = getenv("PLUMBLINE_PROFILE");
-    if (!pl_state.path || !*pl_state.path) {
-        pl_state.path = NULL;
+    pl_state.spawned = has_parent();
+    const char *path = getenv("PLUMBLINE_PROFILE");
+    pl_state.path = path && *path ? path : NULL;
+    if (collective_load)
+        text = read_for_all(pl_state.path, rank, &length);
+    else if (pl_state.path)
+        text = read_file(pl_state.path, &length);
+    if (text)
+        take_profile(text, (size_t)length);
+    free(text);
+    if (pl_state.path && pl_state.reason[0] && rank == 0)
+        fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
+    if (!pl_state.path && !pl_state.rules && !pl_state.reason[0])
         snprintf(pl_state.reason, sizeof pl_state.reason, "PLUMBLINE_PROFILE is not set");
-    } else {
-        text = collective_load ? read_for_all(pl_state.path, rank, &length)
-                               : read_file(pl_state.path, &length);
-        if (text)
-            take_profile(text, (size_t)length);
-        free(text);
-        if (pl_state.reason[0] && rank == 0)
-            fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
-    }
     if (!pl_state.rules)
         for (int f = 0; f < PL_FUNCTION_COUNT; f++)
             atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);

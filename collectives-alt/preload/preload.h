@@ -6,10 +6,11 @@
 
 #include <stdatomic.h>
 
-/* A rule in force, with the calls it replaced. */
+/* A rule in force, with the calls it replaced, and how many of these on another number of processes
+ * than its own. */
 struct pl_active_rule {
     const struct pl_rule *rule;
-    atomic_llong replaced;
+    atomic_llong replaced, nearest;
 };
 
 /* `first` is NULL where no rule is for the function. Until the profile is loaded it is pl_unloaded.
@@ -25,6 +26,7 @@ struct pl_state {
     struct pl_profile profile;
     struct pl_active_rule *rules; /* profile.count of them, grouped by function */
     bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
+    bool spawned;                 /* by MPI_Comm_spawn, with a parent at least when loaded */
     const char *path;             /* PLUMBLINE_PROFILE; NULL when not set */
     char reason[768];             /* why no rule is in force; empty when rules are */
 };
@@ -48,6 +50,7 @@ static inline void pl_count(atomic_llong *counter, long long more)
 struct pl_option {
     struct pl_range bytes;
     struct pl_active_rule *rule;
+    bool stands_in; /* the rule is for the nearest number of processes */
 };
 
 /* The rules of one function that can match on one communicator, by bytes. Not `known` before the

@@ -43,8 +43,8 @@ static bool may_run(const struct pl_variant *variant, const struct pl_call *call
            (pl_counted_obstacles(variant, call) == 0 && fits_memory(variant, call, bytes, p));
 }
 
-static struct pl_active_rule *find(const struct pl_place *place, const struct pl_call *call,
-                                   long long *bytes)
+static const struct pl_option *find(const struct pl_place *place, const struct pl_call *call,
+                                    long long *bytes)
 {
     const struct pl_choice *choice = &place->choices[call->function];
     if (choice->count == 0)
@@ -60,7 +60,7 @@ static struct pl_active_rule *find(const struct pl_place *place, const struct pl
         if (option->bytes.from > *bytes)
             break;
         if (option->bytes.to >= *bytes && fits_classes(rule, call))
-            return may_run(rule->spec.variant, call, *bytes, place->p) ? option->rule : NULL;
+            return may_run(rule->spec.variant, call, *bytes, place->p) ? option : NULL;
     }
     return NULL;
 }
@@ -90,10 +90,13 @@ static int find_place(const struct pl_call *call, struct pl_place **place)
     return pl_place_of(call->comm, call->function, place);
 }
 
-static int run(struct pl_active_rule *rule, const struct pl_call *call, long long bytes)
+static int run(const struct pl_option *option, const struct pl_call *call, long long bytes)
 {
+    struct pl_active_rule *rule = option->rule;
     struct pl_function_state *state = &pl_state.functions[call->function];
     pl_count(&rule->replaced, 1);
+    if (option->stands_in)
+        pl_count(&rule->nearest, 1);
     pl_count(&state->replaced, 1);
     pl_count(&state->bytes, bytes);
     return pl_spec_run(&rule->rule->spec, call);
@@ -108,6 +111,6 @@ int pl_replace(const struct pl_call *call)
         if (rc != MPI_SUCCESS)
             return rc;
     }
-    struct pl_active_rule *rule = place ? find(place, call, &bytes) : NULL;
-    return rule ? run(rule, call, bytes) : pl_call_pmpi(call);
+    const struct pl_option *option = place ? find(place, call, &bytes) : NULL;
+    return option ? run(option, call, bytes) : pl_call_pmpi(call);
 }

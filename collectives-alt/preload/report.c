@@ -1,5 +1,6 @@
 /* The file PLUMBLINE_REPORT names: what rank 0 saw, as JSON, so that a launcher can prove that a
  * profile was in force. Written to a temporary name and renamed. */
+#include "classes.h"
 #include "preload.h"
 
 #include <errno.h>
@@ -40,19 +41,43 @@ static void put_spec(FILE *out, const struct pl_spec *spec)
         fprintf(out, "%c%s=%d", i ? ',' : ':', spec->variant->parameters[i].name, spec->values[i]);
 }
 
+static void put_range(FILE *out, const char *key, struct pl_range range, long long infinite)
+{
+    fprintf(out, ",\"%s_from\":%lld,\"%s_to\":", key, range.from, key);
+    put_end(out, range.to, infinite);
+}
+
+struct words {
+    FILE *out;
+    bool more;
+};
+
+static void put_word(void *to, const char *word)
+{
+    struct words *words = to;
+    fprintf(words->out, "%s%s", words->more ? "," : "", word);
+    words->more = true;
+}
+
 static void put_rules(FILE *out)
 {
     const int count = pl_state.rules ? pl_state.profile.count : 0;
     for (int i = 0; i < count; i++) {
         const struct pl_rule *rule = pl_state.rules[i].rule;
-        fprintf(out, "%s\n  {\"line\":%d,\"function\":\"%s\",\"nprocs_from\":%lld,\"nprocs_to\":",
-                i ? "," : "", rule->line, pl_function_name(rule->function), rule->nprocs.from);
-        put_end(out, rule->nprocs.to, INT_MAX);
-        fprintf(out, ",\"bytes_from\":%lld,\"bytes_to\":", rule->bytes.from);
-        put_end(out, rule->bytes.to, LLONG_MAX);
-        fputs(",\"variant\":\"", out);
+        fprintf(out, "%s\n  {\"line\":%d,\"function\":\"%s\"", i ? "," : "", rule->line,
+                pl_function_name(rule->function));
+        put_range(out, "nprocs", rule->nprocs, INT_MAX);
+        put_range(out, "nodes", rule->nodes, INT_MAX);
+        put_range(out, "ppn", rule->ppn, INT_MAX);
+        put_range(out, "bytes", rule->bytes, LLONG_MAX);
+        fputs(",\"op\":\"", out);
+        pl_op_words(rule->ops, put_word, &(struct words){.out = out});
+        fputs("\",\"type\":\"", out);
+        pl_type_words(rule->types, put_word, &(struct words){.out = out});
+        fputs("\",\"variant\":\"", out);
         put_spec(out, &rule->spec);
-        fprintf(out, "\",\"replaced\":%lld}", atomic_load(&pl_state.rules[i].replaced));
+        fprintf(out, "\",\"replaced\":%lld,\"nearest\":%lld}",
+                atomic_load(&pl_state.rules[i].replaced), atomic_load(&pl_state.rules[i].nearest));
     }
 }
 
@@ -68,9 +93,13 @@ static void put_functions(FILE *out)
             continue;
         fprintf(out,
                 "%s\n  {\"function\":\"%s\",\"calls\":%lld,\"replaced\":%lld,"
-                "\"fallen_through\":%lld,\"bytes\":%lld}",
-                separator, pl_function_name((enum pl_function)f), calls, replaced, calls - replaced,
-                atomic_load(&state->bytes));
+                "\"fallen_through\":%lld,\"bytes\":",
+                separator, pl_function_name((enum pl_function)f), calls, replaced,
+                calls - replaced);
+        if (pl_has_volume((enum pl_function)f))
+            fprintf(out, "%lld}", atomic_load(&state->bytes));
+        else
+            fputs("null}", out);
         separator = ",";
     }
 }
@@ -104,6 +133,8 @@ void pl_write_report(void)
     const char *path = getenv("PLUMBLINE_REPORT");
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0 || !path || !*path)
+        return;
+    if (pl_state.spawned) /* with the variables of those who write the file */
         return;
     struct stat there;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* a rename would replace a device */

@@ -113,8 +113,8 @@ static int wait(const struct chain *chain, struct side *side, int i)
     return pl_raise(chain->call->comm, PL_MPI(Wait)(&side->request[i % 2], MPI_STATUS_IGNORE));
 }
 
-/* Segment i of the operands, with what comes in behind it and in front of it, leaves. `sum` is what
- * has been added up in memory that may be written. */
+/* Segment i of the operands, with what comes in behind it and in front of it, leaves. `is_sum`:
+ * `sum` is memory that may be written; its address can be NULL, with MPI_BOTTOM. */
 static int step(struct chain *chain, int i)
 {
     int rc;
@@ -122,29 +122,32 @@ static int step(struct chain *chain, int i)
     const MPI_Datatype type = call->recvtype;
     const struct pl_range range = segment(chain, i);
     const bool root = chain->to == MPI_PROC_NULL;
-    const void *own = pl_at(pl_operand(call), range.first, type);
-    void *result = root ? pl_at(call->recvbuf, range.first, type) : NULL;
-    void *sum = root && call->sendbuf == MPI_IN_PLACE && chain->commutes ? result : NULL;
+    void *own = pl_at(pl_operand(call), range.first, type), *sum = own;
+    bool is_sum = root && call->sendbuf == MPI_IN_PLACE && chain->commutes;
 
     PL_TRY(wait(chain, &chain->above, i));
     if (chain->above.rank != MPI_PROC_NULL) {
         void *above = room_of(chain, &chain->above, i);
-        PL_TRY(pl_combine(call, sum ? above : own, sum ? sum : above, range.count));
-        sum = sum ? sum : above;
+        PL_TRY(pl_combine(call, is_sum ? above : own, is_sum ? sum : above, range.count));
+        sum = is_sum ? sum : above;
+        is_sum = true;
     }
     PL_TRY(wait(chain, &chain->below, i));
     if (chain->below.rank != MPI_PROC_NULL) {
-        if (!sum) {
+        if (!is_sum) {
             sum = chain->copy;
             PL_TRY(pl_copy(own, sum, range.count, type, call->comm));
         }
         PL_TRY(pl_combine(call, room_of(chain, &chain->below, i), sum, range.count));
     }
-    if (!root)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(sum ? sum : own, range.count, type, chain->to, TAG,
-                                                 chain->peers)));
-    else if (sum != result)
-        PL_TRY(pl_copy(sum, result, range.count, type, call->comm));
+    if (!root) {
+        PL_TRY(pl_raise(call->comm,
+                        PL_MPI(Send)(sum, range.count, type, chain->to, TAG, chain->peers)));
+    } else {
+        void *result = pl_at(call->recvbuf, range.first, type);
+        if (sum != result)
+            PL_TRY(pl_copy(sum, result, range.count, type, call->comm));
+    }
 out:
     return rc;
 }

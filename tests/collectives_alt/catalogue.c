@@ -1,4 +1,5 @@
-/* Prints one line a variant: name, function, kind, restrictions. Needs no mpirun. */
+/* Prints one line a variant: name, function, kind, restrictions, whether a profile may name it.
+ * Needs no mpirun. */
 #include "variant.h"
 
 #include <stdio.h>
@@ -9,8 +10,9 @@ int main(void)
         const struct pl_variant *variant = pl_catalogue[i];
         if (pl_variant_by_name(variant->name) != variant)
             return 1;
-        printf("%s %s %d %u\n", variant->name, pl_function_name(variant->function),
-               (int)variant->kind, variant->restrictions);
+        printf("%s %s %d %u %s\n", variant->name, pl_function_name(variant->function),
+               (int)variant->kind, variant->restrictions,
+               pl_deployable(variant) ? "deployable" : "undeployable");
     }
     return pl_variant_by_name("default") != NULL;
 }

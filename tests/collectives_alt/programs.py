@@ -60,7 +60,10 @@ def make(folder: Path) -> Build:
     for name in ("volume", "catalogue", "trees", "halving"):
         compile_program(build, name, [f"{name}.c"])
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
-    for name in ("application", "communicators", "handler", "decides"):
+    for name in (
+        *("application", "communicators", "handler", "decides", "empty"),
+        *("keeps", "spawns"),
+    ):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
 

@@ -15,14 +15,18 @@ def rule(function: str, variant: str, more: str = "nprocs=1-inf bytes=0-inf") ->
     return f"rule function={function} {more} variant={variant}"
 
 
-def variants(build: Build) -> dict[str, list[str]]:
-    """Of each function, those that a rule for all calls may name, in the order of the catalogue."""
+def catalogue(build: Build) -> list[list[str]]:
+    """What the program `catalogue` says of each variant."""
     listing = subprocess.run(
         [build.program("catalogue")], check=True, capture_output=True, text=True, timeout=20
     ).stdout
+    return [line.split() for line in listing.splitlines()]
+
+
+def variants(build: Build) -> dict[str, list[str]]:
+    """Of each function, those that a rule for all calls may name, in the order of the catalogue."""
     found: dict[str, list[str]] = {}
-    for line in listing.splitlines():
-        name, function = line.split()[:2]
+    for name, function, *_ in catalogue(build):
         if accepted(build, rule(function, name)):
             found.setdefault(function, []).append(name)
     return found

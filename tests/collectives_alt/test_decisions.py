@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectives_alt.programs import HERE, ROOM, Build, compile_program, mpirun
-from tests.collectives_alt.started import Started, rule
+from tests.collectives_alt.started import Started, rule, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -140,6 +140,39 @@ def test_the_nearest_number_of_ranks(
     run = Started(build, tmp_path, "\n".join(rules), nprocs=nprocs)
     assert (run.done.returncode, run.done.stderr) == (0, "")
     assert run.replaced() == {line: int(one == nearest) for line, one in enumerate(there, start=2)}
+    own = any(one.startswith(f"{nprocs}-") for one in there)
+    stood_in = {one["line"]: one["nearest"] for one in run.report["rules"]}
+    assert stood_in == ({line: 0 for line in stood_in} if own else run.replaced())
+
+
+def test_the_order_of_rules_does_not_matter(build: Build, tmp_path: Path) -> None:
+    rules = [
+        rule("MPI_Allreduce", variant, f"nprocs=4-4 bytes={volumes}")
+        for variant, volumes in ((TREE, "4000-inf"), (RING, "40-400"), (TREE, "0-4"))
+    ]
+    run = Started(build, tmp_path, "\n".join(rules))
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.replaced() == {2: 1, 3: 2, 4: 1}
+
+
+@pytest.mark.parametrize(
+    ("said", "op", "type_"),
+    [
+        ("op=sum type=byte", "sum", "byte"),
+        ("op=max,min nodes=1-4", "minmax", "any"),
+        ("op=user,predefined ppn=2-inf", "commutative,user", "any"),
+        ("op=user,any type=pair,floating,complex", "any", "pair,complex,floating"),
+    ],
+)
+def test_the_report_says_what_a_rule_says(
+    build: Build, tmp_path: Path, said: str, op: str, type_: str
+) -> None:
+    run = Started(build, tmp_path, rule("MPI_Reduce", "canary", f"nprocs=9-9 bytes=0-1 {said}"))
+    reported = run.report["rules"][0]
+    assert (reported["op"], reported["type"]) == (op, type_)
+    nodes = (1, 4) if "nodes" in said else (1, None)
+    assert (reported["nodes_from"], reported["nodes_to"]) == nodes
+    assert (reported["ppn_from"], reported["ppn_to"]) == (2 if "ppn" in said else 1, None)
 
 
 def test_parameters(build: Build, tmp_path: Path) -> None:
@@ -149,6 +182,23 @@ def test_parameters(build: Build, tmp_path: Path) -> None:
     assert (run.done.stdout, run.done.stderr) == (plain.stdout, "")
     assert run.report["rules"][0]["variant"] == spec
     assert run.replaced()[2] > 0
+
+
+MOVERS = {
+    *("MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Allgather"),
+    *("MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv"),
+}
+
+
+def test_an_empty_signature_is_the_same_in_any_type(build: Build, tmp_path: Path) -> None:
+    for chosen in turns(build):
+        rules = [rule(function, variant) for function, variant in chosen.items()]
+        run = Started(build, tmp_path, "\n".join(rules), program="empty", nprocs=3)
+        assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), chosen
+        fallen = {one["function"]: one["fallen_through"] for one in run.report["functions"]}
+        assert {name: count for name, count in fallen.items() if name in MOVERS} == dict.fromkeys(
+            MOVERS, 0
+        ), chosen
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +216,13 @@ def test_the_cap_of_memory(
 ) -> None:
     profile = tmp_path / "profile"
     line = "" if standard else f"memory bytes={cap}\n"
-    variant = rule("MPI_Bcast", "bcast_scatter_ring_allgather")
-    profile.write_text(f"plumbline-profile 1\n{line}{variant}\n")
+    variants = {
+        "MPI_Bcast": "bcast_scatter_ring_allgather",
+        "MPI_Alltoall": "alltoall_bruck",
+        "MPI_Allgather": "allgather_bruck",
+    }
+    rules = "\n".join(rule(function, variant) for function, variant in variants.items())
+    profile.write_text(f"plumbline-profile 1\n{line}{rules}\n")
     done = mpirun(
         3,
         build.program(memory),
@@ -177,6 +232,7 @@ def test_the_cap_of_memory(
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     fields = dict(token.split("=") for token in done.stdout.split()[1:])
     replaced, left, largest = (int(fields[key]) for key in ("replaced", "left", "largest"))
+    assert int(fields["others"]) == (8 if cap >= 5000 else 0)
     assert replaced + left == 40
     if standard:
         assert left == 0 and largest >= 1 << 16

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import AS_ROOT, Build, mpirun
+from tests.collectives_alt.programs import AS_ROOT, HERE, Build, mpirun
 from tests.collectives_alt.started import Started
 
 pytestmark = pytest.mark.mpi
@@ -43,6 +43,14 @@ def test_replaces_what_the_profile_says(
         (3, 1),
         (2, 2),
     ]
+    assert run.report["rules"][3] == {
+        "line": 2,
+        "function": "MPI_Allreduce",
+        **{"nprocs_from": 4, "nprocs_to": 4, "nodes_from": 1, "nodes_to": None},
+        **{"ppn_from": 1, "ppn_to": None, "bytes_from": 400, "bytes_to": 65536},
+        **{"op": "any", "type": "any", "variant": "allreduce_as_reduce_plus_bcast"},
+        **{"replaced": 2, "nearest": 0},
+    }
     # 400 and 4000 bytes; 4 and 40, the inter-communicator and the half of two ranks are not.
     assert run.function("MPI_Allreduce") == {
         "function": "MPI_Allreduce",
@@ -136,6 +144,54 @@ def test_rank_0_reads_for_all(build: Build, tmp_path: Path, plain: str) -> None:
     )
     assert (done.stdout, done.stderr) == (plain, "")
     assert json.loads(report.read_text())["in_force"] is True
+
+
+@pytest.mark.parametrize("has_it", [0, 1])
+def test_rank_0_decides_whether_there_is_a_profile(
+    build: Build, tmp_path: Path, plain: str, has_it: int
+) -> None:
+    """mpirun without -x gives a variable to the ranks of its own node alone."""
+    profile, report = tmp_path / "p", tmp_path / "report.json"
+    profile.write_text(f"plumbline-profile 1\n{RULES}")
+
+    def part(number: int, nprocs: int) -> list[str]:
+        variables = [f"LD_PRELOAD={build.preload}", f"PLUMBLINE_REPORT={report}"]
+        if number == has_it:
+            variables.append(f"PLUMBLINE_PROFILE={profile}")
+        exports = [token for variable in variables for token in ("-x", variable)]
+        return ["-np", str(nprocs), *exports, str(build.program("application"))]
+
+    done = subprocess.run(
+        ["mpirun", "--oversubscribe", *part(0, 1), ":", *part(1, 1), ":", *part(2, 2)],
+        env={**os.environ, **AS_ROOT},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (plain, "")
+    written = json.loads(report.read_text())
+    assert written["in_force"] is (has_it == 0)
+    assert written["profile"] == (str(profile) if has_it == 0 else None)
+    assert sum(one["replaced"] for one in written["rules"]) == (4 if has_it == 0 else 0)
+
+
+def test_a_spawned_process_writes_no_report(build: Build, tmp_path: Path) -> None:
+    run = Started(build, tmp_path, None, program="spawns", nprocs=1)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", "")
+    assert run.function("MPI_Allreduce")["calls"] == 3  # the child has one
+
+
+def test_nothing_is_kept_beyond_the_end(build: Build, tmp_path: Path) -> None:
+    """Private communicators of the communicators that no application frees."""
+    library = tmp_path / "balance.so"
+    command = ["mpicc", "-shared", "-fPIC", "-Wall", "-Werror", "balance.c", "-o", str(library)]
+    subprocess.run(command, check=True, cwd=HERE, timeout=60)
+    rules = "rule function=MPI_Allgather nprocs=1-inf bytes=0-inf variant=allgather_bruck"
+    run = Started(build, tmp_path, rules, program="keeps", nprocs=2, preload=[library])
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert run.function("MPI_Allgather")["replaced"] == 3
+    # MPI_COMM_WORLD, MPI_COMM_SELF and a duplicate, which the program frees itself.
+    assert sorted(run.done.stdout.splitlines()) == 2 * ["made 3 freed 3"]
 
 
 def test_a_report_that_cannot_be_written(build: Build, tmp_path: Path, plain: str) -> None:

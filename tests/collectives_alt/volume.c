@@ -1,7 +1,7 @@
 /* pl_volume and pl_variant_obstacles: the number of docs/plan-and-records.md, out of arguments that
  * are significant on the rank alone. TAP on every rank. */
 #include "../check.h"
-#include "variant.h"
+#include "tools.h"
 
 #include <limits.h>
 
@@ -97,6 +97,38 @@ static void limits(void)
     CHECK(volume(PL_FN_allreduce, call) == -1);
 }
 
+/* Types past INT_MAX bytes and of none. Elsewhere than in reductions another rank may write the
+ * same empty signature by another type. */
+static void empty(void)
+{
+    MPI_Datatype huge, none, wide;
+    MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_create_resized(none, 0, 1 << 20, &wide);
+    struct pl_call call = {.sendtype = huge, .recvtype = huge};
+    for (int i = 0; i < 2; i++) {
+        CHECK(volume(PL_FN_bcast, call) == 0);
+        CHECK(volume(PL_FN_gather, call) == 0);
+        CHECK(volume(PL_FN_scatter, call) == 0);
+        CHECK(volume(PL_FN_allgather, call) == 0);
+        CHECK(volume(PL_FN_alltoall, call) == 0);
+        CHECK(volume(PL_FN_allreduce, call) == 0);
+        call.sendtype = call.recvtype = wide;
+    }
+    call.recvcount = 3;
+    CHECK(volume(PL_FN_bcast, call) == 0);
+    CHECK(volume(PL_FN_allreduce, call) == -1);
+    CHECK(volume(PL_FN_reduce_scatter_block, call) == -1);
+    call.recvtype = huge;
+    CHECK(volume(PL_FN_bcast, call) == -1);
+    CHECK(volume(PL_FN_allreduce, call) == -1);
+    CHECK(pl_scratch_elements(MPI_COMM_WORLD, PL_SLOT_SEND, 0, huge) != NULL);
+    CHECK(pl_scratch_kept(MPI_COMM_WORLD) < 4096);
+    MPI_Type_free(&wide);
+    MPI_Type_free(&none);
+    MPI_Type_free(&huge);
+}
+
 static void obstacles(void)
 {
     const struct pl_variant any = {.function = PL_FN_reduce};
@@ -148,6 +180,7 @@ int main(int argc, char **argv)
     blocks();
     no_volume();
     limits();
+    empty();
     obstacles();
     if (p > 1)
         inter_communicator();
