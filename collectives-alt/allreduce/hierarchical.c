@@ -78,7 +78,7 @@ static int run(const struct pl_call *call)
     const int count = call->recvcount;
     const MPI_Datatype type = call->recvtype;
     PL_TRY(pl_two_levels(call, 0, call->values[0], &levels));
-    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, call->recvbuf));
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, true, call->recvbuf));
     if (levels.leaders.mine >= 0) {
         if (value != call->recvbuf)
             PL_TRY(pl_copy(value, call->recvbuf, count, type, call->comm));

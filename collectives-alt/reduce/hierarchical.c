@@ -21,11 +21,10 @@ static int run(const struct pl_call *call)
 
     const bool root = rank == call->root;
     const void *value = root ? pl_operand(call) : call->sendbuf;
-    void *room = root ? call->recvbuf : NULL;
-    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, room));
-    if (!room && value != call->sendbuf)
-        room = (void *)value;
-    PL_TRY(pl_team_reduce(&levels.leaders, levels.top, call, &value, room));
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, root, call->recvbuf));
+    const bool is_sum = !root && value != call->sendbuf; /* in memory that may be written */
+    PL_TRY(pl_team_reduce(&levels.leaders, levels.top, call, &value, root || is_sum,
+                          is_sum ? (void *)value : call->recvbuf));
     if (root && value != call->recvbuf)
         PL_TRY(pl_copy(value, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:
