@@ -3,9 +3,10 @@
  * receiver.
  *
  * Source: the rule that a specialised function is not slower than a more general one; Traeff,
- * Gropp, Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010. Cost:
- * Alltoallv with n bytes out of the root; linear (p-1) a + (p-1)/p n b. Restrictions: none. Send
- * arguments of the other ranks are not looked at. Scratch: 4 p integers. */
+ * Gropp, Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010.
+ * Cost: Alltoallv with n bytes out of the root; linear (p-1) a + (p-1)/p n b.
+ * Restrictions: none. Send arguments of the other ranks are not looked at.
+ * Scratch: 4 p integers. */
 #include "tools.h"
 
 #include <string.h>
