@@ -12,9 +12,8 @@
  *
  * Leaders must have equal results to the last bit. So the operand of the lower place is always the
  * left one. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 enum { TAG_FOLD = 54, TAG_ROUND = 55 };
 
@@ -102,11 +101,6 @@ const struct pl_variant pl_allreduce_hierarchical = {
     .restrictions = PL_COMMUTATIVE,
     .summary = "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
     .scratch_volumes = 2,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

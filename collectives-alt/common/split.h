@@ -8,18 +8,8 @@
 #ifndef PL_SPLIT_H
 #define PL_SPLIT_H
 
+#include "parameters.h"
 #include "tools.h"
-
-#include <limits.h>
-
-/* The table of parameters of every <function>_as_split. */
-#define PL_SPLIT_PARAMETERS                                                                        \
-    {                                                                                              \
-        {                                                                                          \
-            .name = "pieces", .least = 1, .most = INT_MAX, .standard = 2, .tries = {2, 4, 8, 16},  \
-            .summary = "calls that the data is spread over"                                        \
-        }                                                                                          \
-    }
 
 struct pl_piece {
     int first, count;

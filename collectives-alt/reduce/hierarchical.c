@@ -8,9 +8,8 @@
  * ranks.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: two vectors on inner ranks, one at the root, and one to copy a derived type. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -38,11 +37,6 @@ const struct pl_variant pl_reduce_hierarchical = {
     .restrictions = PL_COMMUTATIVE,
     .summary = "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
     .scratch_volumes = 3,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };
