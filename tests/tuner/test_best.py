@@ -7,6 +7,7 @@ import pytest
 from plumbline import best
 from plumbline.plan import Plan
 from plumbline.search.candidates import Menu
+from plumbline.search.race import Target
 from plumbline.workbench import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.tuner import planted, simulated
@@ -54,7 +55,9 @@ def test_a_field_has_every_algorithm_of_either_side() -> None:
 
 def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     bench, starter = simulated.bench(), SimulatedStarter(planted.costs())
-    fields = {("MPI_Allreduce", 16384): best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)}
+    fields = {
+        Target("MPI_Allreduce", 16384): best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)
+    }
     told: list[str] = []
     (cell,) = best.find(
         starter,
@@ -65,7 +68,7 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
         finals=8,
         step=told.append,
     )
-    assert told == ["MPI_Allreduce 16384 B, 4 ranks"]
+    assert told == ["MPI_Allreduce, 4 ranks"]
     assert len(starter.launches) == 3 + 8
     assert cell.library is not None and cell.ours is not None
     # Planted: the default is slow here, Reduce + Bcast and a knob are faster (planted.py).
@@ -75,12 +78,12 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
     assert cell.ours_over_library is not None
     quotient = cell.ours.ratio.ratio / cell.library.ratio.ratio
     assert cell.ours_over_library.ratio == pytest.approx(quotient, rel=0.05)
-    assert cell.entrants == len(fields["MPI_Allreduce", 16384].library) + 2
+    assert cell.entrants == len(fields[Target("MPI_Allreduce", 16384)].library) + 2
 
 
 def test_a_side_without_entrants() -> None:
     starter = SimulatedStarter(planted.costs())
-    fields = {("MPI_Bcast", 1024): best.Field([], [])}
+    fields = {Target("MPI_Bcast", 1024): best.Field([], [])}
     (cell,) = best.find(
         starter, Plan("best", 1, ()), {}, fields, heats=1, finals=2, step=lambda _: None
     )
@@ -90,13 +93,13 @@ def test_a_side_without_entrants() -> None:
 
 def test_a_default_that_cannot_be_timed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     starter = SimulatedStarter(planted.costs())
-    monkeypatch.setattr(best, "_run", lambda *_: {})
+    monkeypatch.setattr(best, "_run", lambda *_: {Target("MPI_Bcast", 8): {}})
     with pytest.raises(PlumblineError, match="MPI_Bcast at 8 bytes"):
         best.find(
             starter,
             Plan("best", 1, ()),
             {},
-            {("MPI_Bcast", 8): best.Field([], [])},
+            {Target("MPI_Bcast", 8): best.Field([], [])},
             heats=1,
             finals=1,
             step=lambda _: None,

@@ -15,9 +15,10 @@ import msgspec
 
 from plumbline import side_by_side
 from plumbline.measure import Starter
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import Plan
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
+from plumbline.search.race import Target
 from plumbline.side_by_side import Line
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.workbench import Catalogue
@@ -79,49 +80,34 @@ def find(
     starter: Starter,
     plan: Plan,
     environment: Mapping[str, str],
-    fields: Mapping[tuple[str, int], Field],
+    fields: Mapping[Target, Field],
     *,
     heats: int,
     finals: int,
     step: Callable[[str], None],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> list[Cell]:
-    """The best of each side for every (function, bytes) of `fields`; `plan` says how cases are
-    measured. A function and size at a time: a launch of every entrant of all cells would be long.
-    `step` is told what is under way; `compare` takes log ratios, one a launch. Raises
-    PlumblineError when a launch fails."""
+    """The best of each side for every target of `fields`; `plan` says how cases are measured. All
+    sizes of a function share their launches. `step` is told what is under way; `compare` takes log
+    ratios, one a launch. Raises PlumblineError when a launch fails."""
     cells = []
-    for (function, size), entrants in fields.items():
-        step(f"{function} {size} B, {starter.nprocs} ranks")
-        everybody = [*entrants.library, *entrants.ours]
-        heat = _run(starter, plan, environment, function, size, everybody, heats, compare)
-        fronts = [_front(side, heat) for side in (entrants.library, entrants.ours)]
-        final = _run(starter, plan, environment, function, size, chain(*fronts), finals, compare)
-        default = final.get(DEFAULT)
-        if default is None:
-            raise PlumblineError(
-                f"{function} at {size} bytes: the library's own call was not timed"
+    for function in dict.fromkeys(target.function for target in fields):
+        step(f"{function}, {starter.nprocs} ranks")
+        here = {target: one for target, one in fields.items() if target.function == function}
+        entries = {target: [*one.library, *one.ours] for target, one in here.items()}
+        heat = _run(starter, plan, environment, entries, heats, compare)
+        fronts = {
+            target: [_front(side, heat[target]) for side in (one.library, one.ours)]
+            for target, one in here.items()
+        }
+        last = {target: [*chain(*sides)] for target, sides in fronts.items()}
+        final = _run(starter, plan, environment, last, finals, compare)
+        cells += [
+            _cell(
+                target, starter.nprocs, fronts[target], final[target], len(entries[target]), compare
             )
-        best = [
-            min(
-                (one for one in front if one in final),
-                key=lambda c: _median(final[c]),
-                default=None,
-            )
-            for front in fronts
+            for target in here
         ]
-        cells.append(
-            Cell(
-                function=function,
-                nprocs=starter.nprocs,
-                bytes=size,
-                default_seconds=_median(default),
-                library=_entrant(best[0], final),
-                ours=_entrant(best[1], final),
-                ours_over_library=_between(best[1], best[0], final, compare),
-                entrants=len(everybody),
-            )
-        )
     return cells
 
 
@@ -129,23 +115,54 @@ def _run(
     starter: Starter,
     plan: Plan,
     environment: Mapping[str, str],
-    function: str,
-    size: int,
-    candidates: Iterable[Candidate],
+    entries: Mapping[Target, Iterable[Candidate]],
     launches: int,
     compare: Callable[[Sequence[float]], Comparison],
-) -> dict[Candidate, Line]:
+) -> dict[Target, dict[Candidate, Line]]:
     """Lines of the default and of those candidates that every launch measured."""
-    everybody = list(dict.fromkeys([DEFAULT, *candidates]))
-    cases: list[PlanCase] = [one.case(function, size) for one in everybody]
+    runners = [
+        (target, one)
+        for target, candidates in entries.items()
+        for one in dict.fromkeys([DEFAULT, *candidates])
+    ]
+    cases = tuple(one.case(target.function, target.bytes) for target, one in runners)
     lines, _ = side_by_side.run(
-        starter, msgspec.structs.replace(plan, cases=tuple(cases)), launches, environment, compare
+        starter, msgspec.structs.replace(plan, cases=cases), launches, environment, compare
     )
-    return {
-        candidate: line
-        for candidate, line in zip(everybody, lines, strict=True)
-        if len(line.seconds) == launches
-    }
+    found: dict[Target, dict[Candidate, Line]] = {target: {} for target in entries}
+    for (target, one), line in zip(runners, lines, strict=True):
+        if len(line.seconds) == launches:
+            found[target][one] = line
+    return found
+
+
+def _cell(
+    target: Target,
+    nprocs: int,
+    fronts: Sequence[Sequence[Candidate]],
+    final: Mapping[Candidate, Line],
+    entrants: int,
+    compare: Callable[[Sequence[float]], Comparison],
+) -> Cell:
+    default = final.get(DEFAULT)
+    if default is None:
+        raise PlumblineError(
+            f"{target.function} at {target.bytes} bytes: the library's own call was not timed"
+        )
+    library, ours = (
+        min((one for one in front if one in final), key=lambda c: _median(final[c]), default=None)
+        for front in fronts
+    )
+    return Cell(
+        function=target.function,
+        nprocs=nprocs,
+        bytes=target.bytes,
+        default_seconds=_median(default),
+        library=_entrant(library, final),
+        ours=_entrant(ours, final),
+        ours_over_library=_between(ours, library, final, compare),
+        entrants=entrants,
+    )
 
 
 def _front(side: Iterable[Candidate], lines: Mapping[Candidate, Line]) -> list[Candidate]:

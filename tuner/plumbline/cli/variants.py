@@ -130,6 +130,7 @@ def _best(
     from plumbline import best, campaign
     from plumbline.plan import Data, Plan, measurable
     from plumbline.search.candidates import Menu
+    from plumbline.search.race import Target
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.simulation is not None
@@ -147,7 +148,7 @@ def _best(
         Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
         bench.space.hot.environment,
         {
-            (function, size): best.field(menu, bench.catalogue, function, size)
+            Target(function, size): best.field(menu, bench.catalogue, function, size)
             for function in functions
             for size in measurable(function, sizes, settings.nprocs, data)
         },
