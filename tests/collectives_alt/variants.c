@@ -111,8 +111,9 @@ static bool breaks_the_library(const struct subject *subject, const struct setti
 #ifdef MPICH_VERSION
     return breaks_mpich(variant->function, s);
 #else
-    return (variant->function == PL_FN_allreduce && s->layout == LAYOUT_SHIFTED &&
-            s->count > MANY) ||
+    return (variant->function == PL_FN_allreduce && starts_elsewhere(s) && s->count > MANY) ||
+           (variant->function == PL_FN_reduce && s->layout == LAYOUT_RECEIVED &&
+            s->operation->commutative) ||
            (variant->function == PL_FN_allgatherv && s->layout == MIXED && s->count > 1);
 #endif
 }
