@@ -78,8 +78,9 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
  * communicator, Allreduce and Reduce of operations that commute go through memory shared by the
  * ranks: Allreduce writes outside of it, Reduce frees an address that it was never given; both
  * crash. With MPIR_CVAR_{ALLREDUCE,REDUCE}_POSIX_INTRA_ALGORITHM=mpir neither does, and Reduce
- * does not with 1000 elements or more. Reduce_scatter and Reduce_scatter_block of operations that
- * do not commute are wrong from the first call, and write and read behind their own memory. */
+ * of a negative lower bound does not with 1000 elements or more. Reduce_scatter and
+ * Reduce_scatter_block of operations that do not commute are wrong from the first call, and write
+ * and read behind their own memory. */
 static bool breaks_mpich(enum pl_function function, const struct setting *s)
 {
     if (!s->operation || !starts_elsewhere(s) || s->count == 0)
@@ -88,7 +89,7 @@ static bool breaks_mpich(enum pl_function function, const struct setting *s)
     case PL_FN_allreduce:
         return s->operation->commutative;
     case PL_FN_reduce:
-        return s->operation->commutative && s->count <= MANY;
+        return s->operation->commutative && (s->count <= MANY || s->layout != LAYOUT_SHIFTED);
     case PL_FN_reduce_scatter:
     case PL_FN_reduce_scatter_block:
         return !s->operation->commutative;
