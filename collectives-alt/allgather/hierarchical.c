@@ -9,10 +9,9 @@
  * on the private communicator.
  * Scratch: none if nodes have consecutive ranks; else n bytes, where blocks stand node after node.
  * With a derived receive type n bytes more. */
+#include "parameters.h"
 #include "teams.h"
 #include "trees.h"
-
-#include <limits.h>
 #include <string.h>
 
 enum { TAG_UP = 56, TAG_RING = 57 };
@@ -109,11 +108,6 @@ const struct pl_variant pl_allgather_hierarchical = {
     .restrictions = PL_ANY,
     .summary = "trees inside nodes, a ring of pieces between them (Traeff 2006)",
     .scratch_volumes = 2,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

@@ -69,6 +69,6 @@ const struct pl_variant pl_allgatherv_as_split = {
     .restrictions = PL_ANY,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 2,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

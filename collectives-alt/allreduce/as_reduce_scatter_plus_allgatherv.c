@@ -17,15 +17,8 @@ static int run(const struct pl_call *call)
 
     const MPI_Datatype type = call->recvtype;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-    if (!counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    int *first = counts + p;
-    for (int i = 0; i < p; i++) {
-        const struct pl_piece block = pl_piece(call->recvcount, p, i);
-        counts[i] = block.count;
-        first[i] = block.first;
-    }
+    int *counts, *first;
+    PL_TRY(pl_piece_tables(call, p, &counts, &first));
     void *mine = pl_at(call->recvbuf, first[rank], type);
     if (in_place) {
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);

@@ -12,9 +12,8 @@
  *
  * Leaders must have equal results to the last bit. So the operand of the lower place is always the
  * left one. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 enum { TAG_FOLD = 54, TAG_ROUND = 55 };
 
@@ -78,7 +77,7 @@ static int run(const struct pl_call *call)
     const int count = call->recvcount;
     const MPI_Datatype type = call->recvtype;
     PL_TRY(pl_two_levels(call, 0, call->values[0], &levels));
-    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, call->recvbuf));
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, true, call->recvbuf));
     if (levels.leaders.mine >= 0) {
         if (value != call->recvbuf)
             PL_TRY(pl_copy(value, call->recvbuf, count, type, call->comm));
@@ -102,11 +101,6 @@ const struct pl_variant pl_allreduce_hierarchical = {
     .restrictions = PL_COMMUTATIVE,
     .summary = "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
     .scratch_volumes = 2,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

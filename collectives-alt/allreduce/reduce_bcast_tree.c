@@ -6,10 +6,9 @@
  * Parameter: radix.
  * Messages: one up and one down from and to every rank but 0, on the private communicator.
  * Scratch: one vector on inner ranks. */
+#include "parameters.h"
 #include "reductions.h"
 #include "trees.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -38,12 +37,7 @@ const struct pl_variant pl_allreduce_reduce_bcast_tree = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
     .summary = "up and down one k-nomial tree (Thakur et al. 2005 for k = 2)",
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 3, 4, 8, 16},
-                    .summary = "k: each level has k - 1 subtrees"}},
+    .parameters = {PL_RADIX(2, "k: each level has k - 1 subtrees", 2, 3, 4, 8, 16)},
     .scratch_volumes = 2,
     .run = run,
 };

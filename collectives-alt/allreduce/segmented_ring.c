@@ -10,9 +10,8 @@
  * Messages: (p-1) (m + 1) to the next rank, on the private communicator.
  * Scratch: three blocks, of which one comes in, one leaves, and one comes in early; fewer if there
  * are fewer steps. */
+#include "parameters.h"
 #include "reductions.h"
-
-#include <limits.h>
 
 enum { TAG = 8 };
 
@@ -129,12 +128,8 @@ const struct pl_variant pl_allreduce_segmented_ring = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_COMMUTATIVE,
     .summary = "a ring whose blocks travel in segments (Open MPI)",
-    .parameters = {{.name = "segment_bytes",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 65536,
-                    .tries = {4096, 16384, 65536, 262144, 1048576},
-                    .summary = "bytes that one message carries"}},
+    .parameters = {PL_SEGMENT_BYTES(65536, "bytes that one message carries", 4096, 16384, 65536,
+                                    262144, 1048576)},
     .scratch_volumes = 2,
     .run = run,
 };

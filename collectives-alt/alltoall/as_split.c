@@ -47,6 +47,6 @@ const struct pl_variant pl_alltoall_as_split = {
     .restrictions = PL_ANY,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 4,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

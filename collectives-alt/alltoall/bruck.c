@@ -11,9 +11,8 @@
  * Block i of the travelling ones is the one that has i ranks to go. In the round of digit k a rank
  * sends all blocks with digit d there by d * r^k ranks, for each d, and receives blocks with the
  * same i. In the end block i has come from the rank i before. */
+#include "parameters.h"
 #include "tools.h"
-
-#include <limits.h>
 #include <string.h>
 
 enum { TAG = 14 };
@@ -117,11 +116,6 @@ const struct pl_variant pl_alltoall_bruck = {
     .restrictions = PL_ANY,
     .summary = "blocks travel by the digits of their distance (Bruck et al. 1997)",
     .scratch_volumes = 3,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "base of the digits"}},
+    .parameters = {PL_RADIX(2, "base of the digits", 2, 4, 8)},
     .run = run,
 };

@@ -9,6 +9,7 @@
  * Restrictions: none; where a rank has more than INT_MAX bytes the ranks call the library's own
  * Alltoallv instead. In place, what a round sends has been copied before it is overwritten.
  * Scratch: 2 p segments; what a rank sends or receives in all for each derived type. */
+#include "parameters.h"
 #include "parts.h"
 
 #include <limits.h>
@@ -72,11 +73,7 @@ const struct pl_variant pl_alltoallv_as_allreduce_plus_alltoall = {
     .restrictions = PL_ANY,
     .summary = "Allreduce of the longest block, then padded Alltoall",
     .scratch_volumes = 4,
-    .parameters = {{.name = "segment_bytes",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 1 << 20,
-                    .tries = {4096, 65536, 1 << 20},
-                    .summary = "of each block in one Alltoall"}},
+    .parameters = {PL_SEGMENT_BYTES(1 << 20, "of each block in one Alltoall", 4096, 65536,
+                                    1 << 20)},
     .run = run,
 };

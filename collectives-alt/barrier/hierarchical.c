@@ -8,9 +8,8 @@
  * Restrictions: none.
  * Messages: empty ones, one up and one down for every rank that is not first on its node, and
  * ceil(log2 N) from the others, on the private communicator. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 enum { TAG = 58 };
 
@@ -48,11 +47,6 @@ const struct pl_variant pl_barrier_hierarchical = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
     .summary = "trees inside nodes, dissemination between them (Karonis et al. 2000)",
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

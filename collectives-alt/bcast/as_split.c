@@ -34,6 +34,6 @@ const struct pl_variant pl_bcast_as_split = {
     .restrictions = PL_ANY,
     .summary = "several calls on parts of the data (GL2)",
     .scratch_volumes = 1,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

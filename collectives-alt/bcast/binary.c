@@ -8,8 +8,7 @@
  * Messages: at most 2 ceil(n/s) from a rank, four of them open at a time with each neighbour.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
-
-#include <limits.h>
+#include "parameters.h"
 
 static int run(const struct pl_call *call)
 {
@@ -30,11 +29,6 @@ const struct pl_variant pl_bcast_binary = {
     .restrictions = PL_ANY,
     .summary = "binary tree, in segments",
     .scratch_volumes = 1,
-    .parameters = {{.name = "segment_bytes",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 65536,
-                    .tries = {1024, 8192, 32768, 65536, 131072},
-                    .summary = "bytes that travel as one message"}},
+    .parameters = {PL_BCAST_SEGMENT},
     .run = run,
 };

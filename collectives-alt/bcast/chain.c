@@ -8,8 +8,7 @@
  * Messages: ceil(n/s) from every rank but the last, four of them open at a time.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
-
-#include <limits.h>
+#include "parameters.h"
 
 static int run(const struct pl_call *call)
 {
@@ -30,11 +29,6 @@ const struct pl_variant pl_bcast_chain = {
     .restrictions = PL_ANY,
     .summary = "chain of all ranks, in segments (pipeline)",
     .scratch_volumes = 1,
-    .parameters = {{.name = "segment_bytes",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 65536,
-                    .tries = {1024, 8192, 32768, 65536, 131072},
-                    .summary = "bytes that travel as one message"}},
+    .parameters = {PL_BCAST_SEGMENT},
     .run = run,
 };

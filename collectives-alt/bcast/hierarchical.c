@@ -7,9 +7,8 @@
  * Restrictions: none; one node is a k-nomial tree.
  * Messages: one to every rank but the root, on the private communicator.
  * Scratch: none; with a derived type n bytes. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -39,11 +38,6 @@ const struct pl_variant pl_bcast_hierarchical = {
     .restrictions = PL_ANY,
     .summary = "between nodes, then inside them, on k-nomial trees (Karonis et al. 2000)",
     .scratch_volumes = 1,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

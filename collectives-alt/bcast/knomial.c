@@ -8,6 +8,7 @@
  * Messages: p - 1 of n bytes, at most (k-1) ceil(logk p) from a rank, all open at once.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
+#include "parameters.h"
 
 #include <limits.h>
 
@@ -30,11 +31,6 @@ const struct pl_variant pl_bcast_knomial = {
     .restrictions = PL_ANY,
     .summary = "k-nomial tree, (k-1) ceil(logk p) messages from the root",
     .scratch_volumes = 1,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 4,
-                    .tries = {2, 3, 4, 8, 16, 32},
-                    .summary = "base of the tree: radix - 1 children a level"}},
+    .parameters = {PL_TREE_RADIX},
     .run = run,
 };

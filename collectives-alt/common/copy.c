@@ -24,6 +24,13 @@ void *pl_at(const void *buf, long long index, MPI_Datatype type)
     return (void *)((intptr_t)buf + (intptr_t)(index * extent));
 }
 
+/* Elements to be packed on their own: MPICH 5.0.2 packs one at MPI_BOTTOM, but takes NULL for a
+ * missing buffer where there are more. */
+static int alone_at_bottom(const void *buf, int count)
+{
+    return buf == MPI_BOTTOM && count > 1;
+}
+
 int pl_pack(const void *buf, int count, MPI_Datatype type, void *packed, int bytes, MPI_Comm comm)
 {
     if (bytes == 0)
@@ -32,10 +39,14 @@ int pl_pack(const void *buf, int count, MPI_Datatype type, void *packed, int byt
         memcpy(packed, buf, (size_t)bytes);
         return MPI_SUCCESS;
     }
-    int position = 0;
-    int rc = PMPI_Pack(buf, count, type, packed, bytes, &position, comm);
-    if (rc == MPI_SUCCESS && position != bytes)
+    int rc, position = 0;
+    const int alone = alone_at_bottom(buf, count);
+    if (alone)
+        PL_TRY(PMPI_Pack(buf, alone, type, packed, bytes, &position, comm));
+    PL_TRY(PMPI_Pack(pl_at(buf, alone, type), count - alone, type, packed, bytes, &position, comm));
+    if (position != bytes)
         return pl_raise(comm, MPI_ERR_TYPE);
+out:
     return rc;
 }
 
@@ -47,8 +58,14 @@ int pl_unpack(const void *packed, int bytes, void *buf, int count, MPI_Datatype 
         memcpy(buf, packed, (size_t)bytes);
         return MPI_SUCCESS;
     }
-    int position = 0;
-    return PMPI_Unpack(packed, bytes, &position, buf, count, type, comm);
+    int rc, position = 0;
+    const int alone = alone_at_bottom(buf, count);
+    if (alone)
+        PL_TRY(PMPI_Unpack(packed, bytes, &position, buf, alone, type, comm));
+    PL_TRY(
+        PMPI_Unpack(packed, bytes, &position, pl_at(buf, alone, type), count - alone, type, comm));
+out:
+    return rc;
 }
 
 int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm)

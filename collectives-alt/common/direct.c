@@ -9,17 +9,12 @@ static int turn(const struct pl_rooted *me, int i, bool naive)
     return naive ? i : pl_to_rank(i, me->root, me->p);
 }
 
-static bool root_receives(const struct pl_call *call)
-{
-    return call->function == PL_FN_gather || call->function == PL_FN_gatherv;
-}
-
 int pl_direct_blocking(const struct pl_call *call, bool naive)
 {
     int rc;
     struct pl_rooted me;
     PL_TRY(pl_rooted_begin(call, &me));
-    const bool receive = root_receives(call) == (me.v == 0);
+    const bool receive = pl_gathers(call) == (me.v == 0);
     if (me.v == 0)
         PL_TRY(pl_root_keeps(call, me.peers));
     for (int i = 0; i < (me.v == 0 ? me.p : 1); i++) {
@@ -47,7 +42,7 @@ int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive)
     PL_TRY(pl_rooted_begin(call, &me));
     if (me.v > 0 && !naive)
         return pl_direct_blocking(call, naive);
-    const bool receive = root_receives(call) == (me.v == 0);
+    const bool receive = pl_gathers(call) == (me.v == 0);
     const int most = window < me.p ? window : me.p;
     MPI_Request *requests = pl_requests(call->comm, most);
     if (!requests)

@@ -21,6 +21,22 @@ int pl_first(const int *counts, int rank)
     return first;
 }
 
+/* What stands there is doubled; pieces stay small, since a derived type goes through scratch. */
+int pl_repeat(const void *element, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    enum { MOST = 1024 };
+    int rc = MPI_SUCCESS;
+    if (count > 0)
+        PL_TRY(pl_copy(element, to, 1, type, comm));
+    for (int done = 1, more; done < count; done += more) {
+        more = done < MOST ? done : MOST;
+        more = more < count - done ? more : count - done;
+        PL_TRY(pl_copy(to, pl_at(to, done, type), more, type, comm));
+    }
+out:
+    return rc;
+}
+
 int pl_pad(const void *from, int count, int padded, MPI_Datatype type, MPI_Comm comm,
            const void **out)
 {
@@ -32,8 +48,7 @@ int pl_pad(const void *from, int count, int padded, MPI_Datatype type, MPI_Comm 
     if (!copy)
         return pl_raise(comm, MPI_ERR_NO_MEM);
     PL_TRY(pl_copy(from, copy, count, type, comm));
-    for (int i = count; i < padded; i++)
-        PL_TRY(pl_copy(from, pl_at(copy, i, type), 1, type, comm));
+    PL_TRY(pl_repeat(from, pl_at(copy, count, type), padded - count, type, comm));
     *out = copy;
 out:
     return rc;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool gathers(const struct pl_call *call)
+bool pl_gathers(const struct pl_call *call)
 {
     return call->function == PL_FN_gather || call->function == PL_FN_gatherv;
 }
@@ -12,7 +12,7 @@ struct pl_place pl_root_place(const struct pl_call *call, int rank)
 {
     long long first;
     struct pl_place place;
-    if (gathers(call)) {
+    if (pl_gathers(call)) {
         const bool v = call->function == PL_FN_gatherv;
         place.count = v ? call->recvcounts[rank] : call->recvcount;
         place.type = call->recvtype;
@@ -30,10 +30,10 @@ struct pl_place pl_root_place(const struct pl_call *call, int rank)
 
 struct pl_place pl_own_place(const struct pl_call *call)
 {
-    const void *buf = gathers(call) ? call->sendbuf : call->recvbuf;
+    const void *buf = pl_gathers(call) ? call->sendbuf : call->recvbuf;
     if (buf == MPI_IN_PLACE)
         return (struct pl_place){NULL, 0, MPI_BYTE};
-    if (gathers(call))
+    if (pl_gathers(call))
         return (struct pl_place){(void *)buf, call->sendcount, call->sendtype};
     return (struct pl_place){(void *)buf, call->recvcount, call->recvtype};
 }
@@ -54,7 +54,8 @@ int pl_root_keeps(const struct pl_call *call, MPI_Comm peers)
 {
     enum { TAG = 20 };
     const struct pl_place own = pl_own_place(call), kept = pl_root_place(call, call->root);
-    const struct pl_place *from = gathers(call) ? &own : &kept, *to = gathers(call) ? &kept : &own;
+    const struct pl_place *from = pl_gathers(call) ? &own : &kept;
+    const struct pl_place *to = pl_gathers(call) ? &kept : &own;
     if (pl_place_empty(&own))
         return MPI_SUCCESS;
     if (pl_dense(from->type) && pl_dense(to->type)) {

@@ -1,4 +1,4 @@
-/* What Gather(v) and Scatter(v) algorithms share: where blocks are, and three ways to move them
+/* What Gather(v) and Scatter(v) variants share: where blocks are, and three ways to move them
  * between the root and the others. Gathers and scatters differ in direction alone. */
 #ifndef PL_ROOTED_H
 #define PL_ROOTED_H
@@ -12,6 +12,8 @@ struct pl_place {
     MPI_Datatype type;
 };
 
+/* Gather(v): the root receives. */
+bool pl_gathers(const struct pl_call *call);
 /* Block of a rank in the buffer of the root, which alone may ask. */
 struct pl_place pl_root_place(const struct pl_call *call, int rank);
 /* What this rank sends (Gather) or receives (Scatter); nothing at a root with MPI_IN_PLACE. */
@@ -41,6 +43,10 @@ int pl_window_scatter(const struct pl_call *call, int window);
 
 int pl_tree_gather(const struct pl_call *call, int radix);
 int pl_tree_scatter(const struct pl_call *call, int radix);
+
+/* --- Gatherv and Scatterv through Alltoallv (rooted_alltoallv.c) --- */
+
+int pl_rooted_alltoallv(const struct pl_call *call);
 
 /* --- of the bodies above --- */
 

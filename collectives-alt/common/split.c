@@ -14,6 +14,21 @@ struct pl_piece pl_piece(int count, int pieces, int j)
                              count / pieces + (j < rest)};
 }
 
+int pl_piece_tables(const struct pl_call *call, int p, int **counts, int **first)
+{
+    int *tables = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *tables);
+    if (!tables)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    *counts = tables;
+    *first = tables + p;
+    for (int i = 0; i < p; i++) {
+        const struct pl_piece block = pl_piece(call->recvcount, p, i);
+        (*counts)[i] = block.count;
+        (*first)[i] = block.first;
+    }
+    return MPI_SUCCESS;
+}
+
 int pl_split_elements(const struct pl_call *call)
 {
     int rc = MPI_SUCCESS;

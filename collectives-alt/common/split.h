@@ -8,18 +8,8 @@
 #ifndef PL_SPLIT_H
 #define PL_SPLIT_H
 
+#include "parameters.h"
 #include "tools.h"
-
-#include <limits.h>
-
-/* The table of parameters of every <function>_as_split. */
-#define PL_SPLIT_PARAMETERS                                                                        \
-    {                                                                                              \
-        {                                                                                          \
-            .name = "pieces", .least = 1, .most = INT_MAX, .standard = 2, .tries = {2, 4, 8, 16},  \
-            .summary = "calls that the data is spread over"                                        \
-        }                                                                                          \
-    }
 
 struct pl_piece {
     int first, count;
@@ -30,6 +20,8 @@ struct pl_piece {
 int pl_pieces(const struct pl_call *call, int count);
 /* Piece j of `count` things in `pieces` pieces. */
 struct pl_piece pl_piece(int count, int pieces, int j);
+/* Tables of recvcount elements in p pieces. Take PL_SLOT_AUX. */
+int pl_piece_tables(const struct pl_call *call, int p, int **counts, int **first);
 
 /* The whole body for Reduce, Allreduce, Scan and Exscan, element by element; MPI_IN_PLACE
  * and all layouts pass through. No scratch. */

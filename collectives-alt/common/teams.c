@@ -88,7 +88,7 @@ out:
 }
 
 int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *call,
-                   const void **value, void *room)
+                   const void **value, bool has_room, void *room)
 {
     int rc = MPI_SUCCESS;
     if (team->mine < 0)
@@ -98,12 +98,14 @@ int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *c
     const struct pl_tree tree = tree_of(team, root);
     void *incoming = NULL;
     for (int i = 0; i < tree.children; i++) {
-        if (!room)
+        if (!has_room) {
             room = pl_scratch_elements(team->comm, PL_SLOT_WORK, count, type);
+            has_room = room != NULL;
+        }
         if (!incoming && *value == room)
             incoming = pl_scratch_elements(team->comm, PL_SLOT_RECV, count, type);
         void *other = *value == room ? incoming : room;
-        if (!room || !other)
+        if (!has_room || (other != room && !incoming))
             return pl_raise(team->comm, MPI_ERR_NO_MEM);
         PL_TRY(pl_raise(team->comm,
                         PL_MPI(Recv)(other, count, type, rank_of(team, root, pl_child(&tree, i)),

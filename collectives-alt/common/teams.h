@@ -34,8 +34,9 @@ int pl_team_bcast(const struct pl_team *team, int root, void *buf, int count, MP
 /* An empty message from everyone has come, directly or not, to the place `root`. */
 int pl_team_report(const struct pl_team *team, int root);
 /* `*value` is the operand, and at the place `root` then the result, which is in `room` unless
- * nobody else has an operand. room NULL: PL_SLOT_WORK; PL_SLOT_RECV is used too. */
+ * nobody else has an operand. Without a room (its address says nothing: MPI_BOTTOM) it is
+ * PL_SLOT_WORK; PL_SLOT_RECV is used too. */
 int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *call,
-                   const void **value, void *room);
+                   const void **value, bool has_room, void *room);
 
 #endif

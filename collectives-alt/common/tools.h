@@ -87,6 +87,9 @@ int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p
 /* The vector a reduction reads on this rank, MPI_IN_PLACE resolved. */
 const void *pl_operand(const struct pl_call *call);
 
+/* `count` copies of one element. */
+int pl_repeat(const void *element, void *to, int count, MPI_Datatype type, MPI_Comm comm);
+
 /* A copy of `count` elements followed by copies of element 0 up to `padded`: valid operands, whose
  * results are dropped. `*out` is `from` itself when there is nothing to pad. */
 int pl_pad(const void *from, int count, int padded, MPI_Datatype type, MPI_Comm comm,

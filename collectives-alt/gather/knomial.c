@@ -8,9 +8,8 @@
  * Restrictions: none; any root, any layout.
  * Messages: one from every rank but the root, at most (k-1) ceil(logk p) to a rank.
  * Scratch: as gather_binomial. */
+#include "parameters.h"
 #include "rooted.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -24,11 +23,6 @@ const struct pl_variant pl_gather_knomial = {
     .restrictions = PL_ANY,
     .summary = "k-nomial tree, ceil(logk p) levels",
     .scratch_volumes = 1,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 4,
-                    .tries = {2, 3, 4, 8, 16, 32},
-                    .summary = "base of the tree: radix - 1 children a level"}},
+    .parameters = {PL_TREE_RADIX},
     .run = run,
 };

@@ -7,9 +7,8 @@
  * ranks do not flood the root; gather_naive_irecv opens all.
  * Scratch: at a root with a derived type `window` blocks, unpacked while the next arrive; one block
  * on other ranks with a derived type; `window` requests. */
+#include "parameters.h"
 #include "rooted.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -23,11 +22,6 @@ const struct pl_variant pl_gather_linear_nonblocking = {
     .restrictions = PL_ANY,
     .summary = "the root keeps a window of receives open",
     .scratch_volumes = 1,
-    .parameters = {{.name = "window",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 16,
-                    .tries = {2, 4, 8, 16, 32, 64},
-                    .summary = "messages that are open at the root at a time"}},
+    .parameters = {PL_WINDOW},
     .run = run,
 };

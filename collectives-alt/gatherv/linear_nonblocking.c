@@ -7,9 +7,8 @@
  * Messages: one from every rank but the root whose block is not empty, at most `window` open,
  * straight into the places the users name. gatherv_naive_irecv opens all, empty ones too.
  * Scratch: `window` requests. */
+#include "parameters.h"
 #include "rooted.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -23,11 +22,6 @@ const struct pl_variant pl_gatherv_linear_nonblocking = {
     .restrictions = PL_ANY,
     .summary = "the root keeps a window of receives open",
     .scratch_volumes = 0,
-    .parameters = {{.name = "window",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 16,
-                    .tries = {2, 4, 8, 16, 32, 64},
-                    .summary = "messages that are open at the root at a time"}},
+    .parameters = {PL_WINDOW},
     .run = run,
 };

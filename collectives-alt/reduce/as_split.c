@@ -11,6 +11,6 @@ const struct pl_variant pl_reduce_as_split = {
     .kind = PL_MOCKUP,
     .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of the vector (GL2)",
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = pl_split_elements,
 };

@@ -8,9 +8,8 @@
  * Parameter: segment_bytes.
  * Messages: one a segment from every rank but the root, on the private communicator.
  * Scratch: two segments from each side, one more where operands must be copied. */
+#include "parameters.h"
 #include "vectors.h"
-
-#include <limits.h>
 
 enum { TAG = 7 };
 
@@ -178,12 +177,8 @@ const struct pl_variant pl_reduce_chain = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
     .summary = "segments along a chain of ranks (Open MPI)",
-    .parameters = {{.name = "segment_bytes",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 32768,
-                    .tries = {1024, 4096, 16384, 65536, 262144},
-                    .summary = "bytes that one message carries"}},
+    .parameters = {PL_SEGMENT_BYTES(32768, "bytes that one message carries", 1024, 4096, 16384,
+                                    65536, 262144)},
     .scratch_volumes = 4,
     .run = run,
 };

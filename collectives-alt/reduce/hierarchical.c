@@ -8,9 +8,8 @@
  * ranks.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: two vectors on inner ranks, one at the root, and one to copy a derived type. */
+#include "parameters.h"
 #include "teams.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -21,11 +20,10 @@ static int run(const struct pl_call *call)
 
     const bool root = rank == call->root;
     const void *value = root ? pl_operand(call) : call->sendbuf;
-    void *room = root ? call->recvbuf : NULL;
-    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, room));
-    if (!room && value != call->sendbuf)
-        room = (void *)value;
-    PL_TRY(pl_team_reduce(&levels.leaders, levels.top, call, &value, room));
+    PL_TRY(pl_team_reduce(&levels.node, levels.leader, call, &value, root, call->recvbuf));
+    const bool is_sum = !root && value != call->sendbuf; /* in memory that may be written */
+    PL_TRY(pl_team_reduce(&levels.leaders, levels.top, call, &value, root || is_sum,
+                          is_sum ? (void *)value : call->recvbuf));
     if (root && value != call->recvbuf)
         PL_TRY(pl_copy(value, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:
@@ -39,11 +37,6 @@ const struct pl_variant pl_reduce_hierarchical = {
     .restrictions = PL_COMMUTATIVE,
     .summary = "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
     .scratch_volumes = 3,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "of the k-nomial trees of both levels"}},
+    .parameters = {PL_LEVELS_RADIX},
     .run = run,
 };

@@ -7,9 +7,8 @@
  * Parameter: radix; 2 is reduce_binomial, p or more lets everybody send to the root.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: one vector at the root and two on other inner ranks. */
+#include "parameters.h"
 #include "reductions.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -22,12 +21,7 @@ const struct pl_variant pl_reduce_knomial = {
     .kind = PL_ALGORITHM,
     .restrictions = PL_ANY,
     .summary = "k-nomial tree, ceil(log_k p) levels (MPICH)",
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 4,
-                    .tries = {3, 4, 8, 16},
-                    .summary = "k: each level has k - 1 subtrees"}},
+    .parameters = {PL_RADIX(4, "k: each level has k - 1 subtrees", 3, 4, 8, 16)},
     .scratch_volumes = 3,
     .run = run,
 };

@@ -4,13 +4,16 @@
  * on clustered multiprocessors", Parallel Processing Letters 19(1), 2009, for padding; the rounds
  * are ours (pl_rounds): blocks that differ by at most one element take one Reduce_scatter_block,
  * very uneven ones up to p, so that memory stays bounded.
- * Cost: one Reduce_scatter_block(n) a round, and n bytes copied; nothing else for equal blocks.
+ * Cost: one Reduce_scatter_block(n) a round; in all rounds together n bytes copied, and at most as
+ * many of padding. Nothing is copied for equal blocks.
  * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
- * operands. Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements
- * are copies of an operand, their results are dropped. */
+ * operands.
+ * Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements are
+ * copies of an operand, their results are dropped. */
 #include "parts.h"
 
-/* Elements first .. first + width - 1 of every block, as far as it has them, then padding. */
+/* Elements first .. first + width - 1 of every block, as far as it has them, then padding. What was
+ * padding in the round before still is. */
 static int take(const struct pl_call *call, int p, int first, int width, void *rows)
 {
     int rc = MPI_SUCCESS, block = 0;
@@ -18,11 +21,12 @@ static int take(const struct pl_call *call, int p, int first, int width, void *r
     const void *operands = pl_operand(call);
     for (int i = 0; i < p; i++) {
         const int here = pl_overlap(call->recvcounts[i], first, width);
+        const int before =
+            first > 0 ? pl_overlap(call->recvcounts[i], first - width, width) : width;
         const long long row = (long long)i * width;
         PL_TRY(pl_copy(pl_at(operands, (long long)block + first, type), pl_at(rows, row, type),
                        here, type, call->comm));
-        for (int k = here; k < width; k++)
-            PL_TRY(pl_copy(operands, pl_at(rows, row + k, type), 1, type, call->comm));
+        PL_TRY(pl_repeat(operands, pl_at(rows, row + here, type), before - here, type, call->comm));
         block += call->recvcounts[i];
     }
 out:

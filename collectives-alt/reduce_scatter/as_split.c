@@ -3,7 +3,8 @@
  * Cost: pieces Reduce_scatter(n / pieces), and n bytes copied, which puts the parts of one call
  * side by side.
  * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
- * operands. Scratch: n / pieces bytes and p integers; in place also the result, which would
+ * operands.
+ * Scratch: n / pieces bytes and p integers; in place also the result, which would
  * overwrite operands of later calls. */
 #include "split.h"
 
@@ -64,6 +65,6 @@ const struct pl_variant pl_reduce_scatter_as_split = {
     .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 3,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

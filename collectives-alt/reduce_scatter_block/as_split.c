@@ -40,6 +40,6 @@ const struct pl_variant pl_reduce_scatter_block_as_split = {
     .restrictions = PL_CONTIGUOUS,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 2,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

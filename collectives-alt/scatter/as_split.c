@@ -53,6 +53,6 @@ const struct pl_variant pl_scatter_as_split = {
     .restrictions = PL_ANY,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 3,
-    .parameters = PL_SPLIT_PARAMETERS,
+    .parameters = {PL_PIECES},
     .run = run,
 };

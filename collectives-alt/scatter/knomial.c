@@ -9,9 +9,8 @@
  * Messages: one to every rank but the root, at most (k-1) ceil(logk p) from a rank, all open at
  * once.
  * Scratch: as scatter_binomial. */
+#include "parameters.h"
 #include "rooted.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -25,11 +24,6 @@ const struct pl_variant pl_scatter_knomial = {
     .restrictions = PL_ANY,
     .summary = "k-nomial tree, ceil(logk p) levels",
     .scratch_volumes = 1,
-    .parameters = {{.name = "radix",
-                    .least = 2,
-                    .most = INT_MAX,
-                    .standard = 4,
-                    .tries = {2, 3, 4, 8, 16, 32},
-                    .summary = "base of the tree: radix - 1 children a level"}},
+    .parameters = {PL_TREE_RADIX},
     .run = run,
 };

@@ -7,9 +7,8 @@
  * opens all.
  * Scratch: at a root with a derived type `window` blocks, packed while those before are under way;
  * one block on other ranks with a derived type; `window` requests. */
+#include "parameters.h"
 #include "rooted.h"
-
-#include <limits.h>
 
 static int run(const struct pl_call *call)
 {
@@ -23,11 +22,6 @@ const struct pl_variant pl_scatter_linear_nonblocking = {
     .restrictions = PL_ANY,
     .summary = "the root keeps a window of sends open",
     .scratch_volumes = 1,
-    .parameters = {{.name = "window",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 16,
-                    .tries = {2, 4, 8, 16, 32, 64},
-                    .summary = "messages that are open at the root at a time"}},
+    .parameters = {PL_WINDOW},
     .run = run,
 };

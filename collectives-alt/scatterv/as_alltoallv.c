@@ -3,47 +3,11 @@
  * receiver.
  *
  * Source: the rule that a specialised function is not slower than a more general one; Traeff,
- * Gropp, Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010. Cost:
- * Alltoallv with n bytes out of the root; linear (p-1) a + (p-1)/p n b. Restrictions: none. Send
- * arguments of the other ranks are not looked at. Scratch: 4 p integers. */
-#include "tools.h"
-
-#include <string.h>
-
-static int run(const struct pl_call *call)
-{
-    int rc, p, rank;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
-
-    const size_t row = (size_t)p * sizeof(int);
-    int *zeros = pl_scratch(call->comm, PL_SLOT_AUX, 4 * row);
-    if (!zeros)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    memset(zeros, 0, 4 * row);
-    int *out_counts = zeros + p, *in_counts = zeros + 2 * p;
-    const void *all = zeros; /* where nothing is sent or received, any address will do */
-    void *own = zeros + 3 * p;
-    const int *places = zeros;
-    MPI_Datatype out_type = MPI_BYTE, in_type = MPI_BYTE;
-    if (call->recvbuf != MPI_IN_PLACE) {
-        own = call->recvbuf;
-        in_type = call->recvtype;
-        in_counts[call->root] = call->recvcount;
-    }
-    if (rank == call->root) {
-        all = call->sendbuf;
-        out_type = call->sendtype;
-        places = call->sdispls;
-        memcpy(out_counts, call->sendcounts, row);
-        if (call->recvbuf == MPI_IN_PLACE)
-            out_counts[rank] = 0;
-    }
-    PL_TRY(PL_MPI(Alltoallv)(all, out_counts, places, out_type, own, in_counts, zeros, in_type,
-                             call->comm));
-out:
-    return rc;
-}
+ * Gropp, Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010.
+ * Cost: Alltoallv with n bytes out of the root; linear (p-1) a + (p-1)/p n b.
+ * Restrictions: none. Send arguments of the other ranks are not looked at.
+ * Scratch: 4 p integers. */
+#include "rooted.h"
 
 const struct pl_variant pl_scatterv_as_alltoallv = {
     .name = "scatterv_as_alltoallv",
@@ -51,5 +15,5 @@ const struct pl_variant pl_scatterv_as_alltoallv = {
     .kind = PL_MOCKUP,
     .restrictions = PL_ANY,
     .summary = "Alltoallv in which only the root sends",
-    .run = run,
+    .run = pl_rooted_alltoallv,
 };

@@ -2,14 +2,18 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The pairs have one signature; in mixed cases every rank and side picks its own layout for it. */
 static const int pairs[] = {LAYOUT_SHIFTED, LAYOUT_PAIR, LAYOUT_INT, LAYOUT_VECTOR, LAYOUT_SWAPPED};
 
-static int layout_here(int layout, int rank, int side)
+static int layout_here(const struct setting *s, int rank, int side)
 {
+    const int layout = s->layout;
+    if (layout == LAYOUT_SENT && side == 1 && !s->operation)
+        return LAYOUT_RECEIVED;
     return layout == MIXED ? pairs[(rank + 2 * side) % 5] : layout;
 }
 
@@ -93,13 +97,13 @@ struct pl_call call_for(enum pl_function function, const struct setting *s, int 
 {
     int p;
     MPI_Comm_size(s->comm, &p);
-    const int send = layout_here(s->layout, rank, 0), receive = layout_here(s->layout, rank, 1);
+    const int send = layout_here(s, rank, 0), receive = layout_here(s, rank, 1);
     const bool root = rank == s->root;
     struct pl_call call = {.function = function, .comm = s->comm};
     if (function == PL_FN_barrier)
         return call;
-    call.sendbuf = side[0].memory + GUARD;
-    call.recvbuf = side[1].memory + GUARD;
+    call.recvbuf = layout_buffer(receive, side[1].memory + GUARD);
+    call.sendbuf = layout_buffer(send, side[0].memory + GUARD);
     call.sendcount = count_here(s, send, s->count);
     call.sendtype = layouts[send].type;
     call.recvcount = count_here(s, receive, s->count);
@@ -219,7 +223,7 @@ void area_free(struct area *area)
 
 /* In place, a Reduce_scatter leaves its result at the start of the vector it read; what the rest of
  * that vector holds is not defined. */
-void forget_undefined(const struct pl_call *call, struct area *area)
+void forget_undefined(const struct pl_call *call)
 {
     if (call->sendbuf != MPI_IN_PLACE ||
         (call->function != PL_FN_reduce_scatter && call->function != PL_FN_reduce_scatter_block))
@@ -238,7 +242,7 @@ void forget_undefined(const struct pl_call *call, struct area *area)
             total += call->recvcounts[i];
     }
     if (result < total)
-        memset(area->memory + GUARD + result * extent + true_lb, 0,
+        memset((void *)((intptr_t)call->recvbuf + result * extent + true_lb), 0,
                (size_t)((total - result - 1) * extent + true_extent));
 }
 

@@ -15,7 +15,8 @@ struct area {
 struct setting {
     MPI_Comm comm;
     const char *comm_name;
-    int count, layout, root; /* layout MIXED: each rank and side has its own */
+    int count, layout, root; /* layout MIXED: each rank and side has its own; LAYOUT_SENT: both
+                                sides are absolute, but a reduction has one type */
     const struct operation *operation;
     bool in_place;
     unsigned long long serial; /* names the random data */
@@ -44,7 +45,7 @@ void area_copy(struct area *to, const struct area *from);
 void area_free(struct area *area);
 
 /* Zeroes what a call leaves undefined in its receive area. */
-void forget_undefined(const struct pl_call *call, struct area *area);
+void forget_undefined(const struct pl_call *call);
 
 /* Bit by bit, or as doubles within the bound of a sum of `terms` positive numbers: each of two sums
  * lies within (terms - 1) u of the exact one, u = 2^-53, in whatever order they were added. */

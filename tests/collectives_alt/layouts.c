@@ -1,5 +1,6 @@
 #include "layouts.h"
 
+#include <stdint.h>
 #include <string.h>
 
 struct layout layouts[LAYOUTS] = {
@@ -10,6 +11,8 @@ struct layout layouts[LAYOUTS] = {
     [LAYOUT_VECTOR] = {.name = "vector", .base = BASE_INT, .ints = {0, 8}},
     [LAYOUT_SHIFTED] = {.name = "shifted", .base = BASE_INT, .ints = {-4, 4}},
     [LAYOUT_SWAPPED] = {.name = "swapped", .base = BASE_INT, .ints = {4, 0}},
+    [LAYOUT_SENT] = {.name = "bottom", .base = BASE_INT, .ints = {0, 4}},
+    [LAYOUT_RECEIVED] = {.name = "at_bottom", .base = BASE_INT, .ints = {0, 4}},
 };
 
 /* An affine map x -> a x + b; composing maps is associative and not commutative. */
@@ -22,6 +25,17 @@ static struct map compose(struct map first, struct map second)
     return (struct map){first.a * second.a, second.a * first.b + second.b};
 }
 
+/* Integers, not pointers: MPI_BOTTOM is no array. */
+static char *element_at(const void *buffer, const struct layout *layout)
+{
+    return (char *)((intptr_t)buffer + (intptr_t)layout->origin);
+}
+
+void *layout_buffer(int layout, char *place)
+{
+    return (void *)((intptr_t)place - (intptr_t)layouts[layout].origin);
+}
+
 static const struct layout *layout_of(MPI_Datatype type)
 {
     for (int i = 0; i < LAYOUTS; i++)
@@ -31,9 +45,11 @@ static const struct layout *layout_of(MPI_Datatype type)
 }
 
 /* inout = in + inout, or inout = in composed with inout, pair by pair. */
-static void over_pairs(const char *in, char *inout, int count, MPI_Datatype type, bool composing)
+static void over_pairs(const void *from, void *into, int count, MPI_Datatype type, bool composing)
 {
     const struct layout *layout = layout_of(type);
+    const char *in = element_at(from, layout);
+    char *inout = element_at(into, layout);
     MPI_Aint lb, extent;
     MPI_Type_get_extent(type, &lb, &extent);
     for (int i = 0; i < count; i++, in += extent, inout += extent) {
@@ -99,6 +115,24 @@ const struct operation *operations_for(int layout, int *count)
     }
 }
 
+/* Without another lower bound than that address. */
+static void put(struct layout *layout, char *origin)
+{
+    const MPI_Aint place = (MPI_Aint)origin;
+    const int two = 2;
+    layout->origin = origin;
+    MPI_Type_create_hindexed(1, &two, &place, MPI_INT, &layout->type);
+    MPI_Type_commit(&layout->type);
+}
+
+void layouts_put(char *sent, char *received)
+{
+    MPI_Type_free(&layouts[LAYOUT_SENT].type);
+    MPI_Type_free(&layouts[LAYOUT_RECEIVED].type);
+    put(&layouts[LAYOUT_SENT], sent);
+    put(&layouts[LAYOUT_RECEIVED], received);
+}
+
 static MPI_Datatype pair_type(const struct layout *layout, MPI_Aint lb, MPI_Aint extent)
 {
     const int lengths[2] = {1, 1};
@@ -122,6 +156,9 @@ void layouts_make(void)
     MPI_Type_commit(&layouts[LAYOUT_VECTOR].type);
     layouts[LAYOUT_SHIFTED].type = pair_type(&layouts[LAYOUT_SHIFTED], -8, 20);
     layouts[LAYOUT_SWAPPED].type = pair_type(&layouts[LAYOUT_SWAPPED], 0, 8);
+
+    put(&layouts[LAYOUT_SENT], NULL);
+    put(&layouts[LAYOUT_RECEIVED], NULL);
 
     byte_ops[0].op = MPI_BOR;
     byte_ops[1].op = MPI_BAND;

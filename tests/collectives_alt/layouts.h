@@ -1,4 +1,5 @@
-/* Datatypes and operations of the tests: dense, with gaps, with a lower bound, out of order. */
+/* Datatypes and operations of the tests: dense, with gaps, with a lower bound, out of order,
+ * at absolute addresses. */
 #ifndef PL_TEST_LAYOUTS_H
 #define PL_TEST_LAYOUTS_H
 
@@ -12,7 +13,8 @@ enum base { BASE_BYTE, BASE_INT, BASE_DOUBLE };
 struct layout {
     const char *name;
     enum base base;
-    int ints[2]; /* pairs: byte offsets of both integers; else -1 */
+    int ints[2];  /* pairs: byte offsets of both integers; else -1 */
+    char *origin; /* absolute addresses: the element whose buffer is MPI_BOTTOM; else NULL */
     MPI_Datatype type;
 };
 
@@ -24,6 +26,8 @@ enum {
     LAYOUT_VECTOR,
     LAYOUT_SHIFTED,
     LAYOUT_SWAPPED,
+    LAYOUT_SENT,     /* absolute addresses in what is sent */
+    LAYOUT_RECEIVED, /* and in what is received */
     LAYOUTS
 };
 extern struct layout layouts[LAYOUTS];
@@ -38,6 +42,10 @@ struct operation {
 const struct operation *operations_for(int layout, int *count);
 
 void layouts_make(void);
+/* Where absolute addresses point from now on: the first elements of both sides. */
+void layouts_put(char *sent, char *received);
+/* The buffer argument for elements that begin at `place`. */
+void *layout_buffer(int layout, char *place);
 void layouts_free(void);
 
 /* Random values, the same for the same seed. */

@@ -3,6 +3,7 @@
 #include "cases.h"
 #include "tools.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,18 @@ static void look(const struct pl_call *call, int *p, int *rank)
     MPI_Comm_rank(call->comm, rank);
 }
 
-/* Changes the byte that an array of `type` at `buf` has at element `index`. */
-static void spoil(const void *buf, long long index, MPI_Datatype type)
+/* The first byte of element `index` of an array of `type` at `buf`; integers, for MPI_BOTTOM. */
+static char *data_at(const void *buf, long long index, MPI_Datatype type)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_true_extent(type, &lb, &extent);
-    char *at = pl_at(buf, index, type);
-    at[lb] ^= 1;
+    return (char *)((intptr_t)pl_at(buf, index, type) + (intptr_t)lb);
+}
+
+/* Changes the byte that an array of `type` at `buf` has at element `index`. */
+static void spoil(const void *buf, long long index, MPI_Datatype type)
+{
+    *data_at(buf, index, type) ^= 1;
 }
 
 static bool significant(const void *buf)
@@ -46,7 +52,7 @@ static int drops_last(const struct pl_call *call)
     struct pl_call copy = *call;
     MPI_Aint lb, extent;
     MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
-    char before[64], *at = (char *)pl_at(call->recvbuf, last, call->recvtype) + lb;
+    char before[64], *at = data_at(call->recvbuf, last, call->recvtype);
     memcpy(before, at, (size_t)extent);
     const int rc = pl_call_pmpi(&copy);
     memcpy(at, before, (size_t)extent);
@@ -58,13 +64,11 @@ static int swaps_blocks(const struct pl_call *call)
     int p, rank;
     look(call, &p, &rank);
     const int rc = pl_call_pmpi(call);
-    MPI_Aint lb, extent;
-    MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
     for (int i = 0; i < call->recvcount && rank == 0; i++) {
-        char *first = pl_at(call->recvbuf, i, call->recvtype), byte = first[lb];
-        char *last = pl_at(call->recvbuf, i + (long)(p - 1) * call->recvcount, call->recvtype);
-        first[lb] = last[lb];
-        last[lb] = byte;
+        char *first = data_at(call->recvbuf, i, call->recvtype), byte = *first;
+        char *last = data_at(call->recvbuf, i + (long)(p - 1) * call->recvcount, call->recvtype);
+        *first = *last;
+        *last = byte;
     }
     return rc;
 }
@@ -349,6 +353,18 @@ static int one_round_short(const struct pl_call *call)
     return rc;
 }
 
+/* Takes MPI_BOTTOM for a buffer that is not there. */
+static int takes_bottom_for_nothing(const struct pl_call *call)
+{
+    struct pl_call copy = *call;
+    if (!call->recvbuf) {
+        copy.sendbuf = pl_operand(call);
+        copy.recvbuf =
+            pl_scratch_elements(call->comm, PL_SLOT_RECV, call->recvcount, call->recvtype);
+    }
+    return pl_call_pmpi(&copy);
+}
+
 #define MUTANT(text, symbol, ...)                                                                  \
     static const struct pl_variant text##_##symbol = {                                             \
         .name = #text "_" #symbol, .function = PL_FN_##symbol, .kind = PL_MOCKUP, __VA_ARGS__}
@@ -394,6 +410,7 @@ MUTANT(changes_send_buffer, reduce_scatter_block, .restrictions = PL_CONTIGUOUS,
 MUTANT(changes_send_buffer, scan, .run = changes_send_buffer);
 MUTANT(leaves_a_rank_out, scan, .run = leaves_a_rank_out);
 MUTANT(swaps_operands, scan, .run = swaps_operands);
+MUTANT(takes_bottom_for_nothing, scan, .scratch_volumes = 1, .run = takes_bottom_for_nothing);
 MUTANT(writes_on_rank_0, exscan, .run = writes_on_rank_0);
 
 const struct pl_variant *const pl_catalogue[] = {
@@ -433,6 +450,7 @@ const struct pl_variant *const pl_catalogue[] = {
     &changes_send_buffer_scan,
     &leaves_a_rank_out_scan,
     &swaps_operands_scan,
+    &takes_bottom_for_nothing_scan,
     &writes_on_rank_0_exscan,
 };
 const int pl_catalogue_size = sizeof pl_catalogue / sizeof pl_catalogue[0];
