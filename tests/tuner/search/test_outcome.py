@@ -45,7 +45,7 @@ def test_labels() -> None:
 
 
 def said(*trials: object, winners: list[Winner] | None = None):  # type: ignore[no-untyped-def]
-    return record(2, TARGET, ["GL12@16384"], trials, winners or [], ["search-2-final"], 4)  # type: ignore[arg-type]
+    return record(2, TARGET, ["GL12@16384"], trials, winners or [], ["search-2-final"], 4, 1)  # type: ignore[arg-type]
 
 
 def test_a_search_that_found_something() -> None:
@@ -58,7 +58,7 @@ def test_a_search_that_found_something() -> None:
         "takes 0.50 [0.48, 0.52] of the default's time"
     )
     assert (found.round, found.function) == (2, "MPI_Allreduce")
-    assert (found.bytes, found.nprocs) == (16384, 4)
+    assert (found.bytes, found.nprocs, found.ppn) == (16384, 4, 1)
     assert found.opened_by == ["GL12@16384"]
 
 

@@ -17,6 +17,7 @@ def record(
     winners: Sequence[Winner],
     suites: list[str],
     nprocs: int,
+    ppn: int,
 ) -> Search:
     """The record of one cell of round `number`."""
     holding = deciding(winners, target)
@@ -24,7 +25,7 @@ def record(
         round=number,
         function=target.function,
         nprocs=nprocs,
-        ppn=nprocs,
+        ppn=ppn,
         bytes=target.bytes,
         opened_by=list(opened_by),
         outcome="winner" if holding else "nothing better",

@@ -146,6 +146,7 @@ class Rounds:
                 found,
                 race.suites,
                 nprocs,
+                self._settings.ppn,
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
