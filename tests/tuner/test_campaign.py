@@ -15,6 +15,7 @@ from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, load
+from plumbline.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -352,7 +353,25 @@ def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database)
         loop.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
     with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
         loop.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
+    with pytest.raises(UsageError, match=r"sync = windwo: .* no such start scheme; it has barrier"):
+        loop.begin(db, bench(), planted.settings(sync="windwo"), new=False)
     assert campaigns.all_campaigns(db) == []
+
+
+def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() -> None:
+    """The names are those of the guideline, whatever they look like."""
+    rules = load_guidelines()
+    split = [Variant("bcast_as_split", "MPI_Bcast", "mockup", [], "")]
+    other = [
+        Variant("bcast_as_split_too", "MPI_Bcast", "mockup", [], ""),
+        Variant("alltoallv_as_split", "MPI_Alltoallv", "mockup", [], ""),
+    ]
+    listed = msgspec.structs.replace(bench().catalogue, variants=split + other)
+    there = msgspec.structs.replace(bench(), guidelines=rules, catalogue=listed)
+    barrier, window = planted.settings(), planted.settings(sync="window")
+    assert loop.candidates(there, barrier, oversubscribed=True) == other
+    assert loop.candidates(there, barrier, oversubscribed=False) == split + other
+    assert loop.candidates(there, window, oversubscribed=True) == split + other
 
 
 def test_the_same_settings_are_the_same_campaign(db: Database) -> None:

@@ -27,8 +27,8 @@ from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
 from plumbline.search.rounds import Rounds
-from plumbline.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.settings import BARRIER, Settings
+from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, exports, machines, runs, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.connection import Database
@@ -45,12 +45,13 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    _require_sync(bench, settings)
     if not isinstance(settings.variants, msgspec.UnsetType):
         unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
         if unknown:
             raise UsageError(
-                f"variants: there is no {', '.join(sorted(unknown))}; `plumbline measure FUNCTION "
-                "--variants all` shows those of a function"
+                f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
+                "parameters, `plumbline variants` shows them"
             )
     text = msgspec.json.encode(settings).decode()
     return enter(db, bench, text, settings.nprocs, new=new, mark="x", nodes=settings.nodes)
@@ -108,10 +109,19 @@ def _circumstances(bench: Workbench) -> list[str]:
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
+    _require_sync(bench, settings)
     plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
+
+
+def _require_sync(bench: Workbench, settings: Settings) -> None:
+    if settings.start_scheme not in bench.catalogue.syncs:
+        raise UsageError(
+            f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
+            f"{', '.join(bench.catalogue.syncs)}"
+        )
 
 
 # More ranks than this on one processing unit stop the machine, and measure nothing.
@@ -138,6 +148,19 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
     )
 
 
+def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
+    """Of our variants, those that a search may try. With more ranks than cores and barrier starts
+    no messages in pieces: their gain is mostly what the next barrier pays (docs/campaign.md)."""
+    tried = settings.tried(bench.catalogue.variants_of())
+    paid_later = oversubscribed and settings.start_scheme == BARRIER
+    left_out = set(bench.guidelines.split.names()) if paid_later else set()
+    return [
+        one
+        for one in bench.catalogue.variants
+        if one.name in tried[one.function] and one.name not in left_out
+    ]
+
+
 class Loop:
     """One campaign under way. `folder` is where the exported files go."""
 
@@ -158,13 +181,11 @@ class Loop:
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
-        catalogue = bench.catalogue
-        tried = settings.tried(catalogue.variants_of())
         menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            [one for one in catalogue.variants if one.name in tried[one.function]],
+            candidates(bench, settings, oversubscribed=campaign.oversubscribed),
             settings.nprocs,
             unsafe=settings.unsafe,
         )

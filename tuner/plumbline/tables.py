@@ -79,6 +79,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         data=Data(settings.type, settings.op, settings.root),
         blocks=settings.blocks,
         reps=settings.reps,
+        sync=settings.start_scheme,
     )
     return found if settings.simulation is None else msgspec.structs.replace(found, warmup=2)
 

@@ -32,6 +32,10 @@ _SETTINGS = (
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",
     ),
+    click.option(
+        "--sync",
+        help="How ranks start: barrier (default), dissemination, window, roundtime or none.",
+    ),
     click.option("--launches", type=int, help="Launches of the first look (default 9)."),
     click.option(
         "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."

@@ -148,7 +148,9 @@ def _best(
         Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
         bench.space.hot.environment,
         {
-            Target(function, size): best.field(menu, bench.catalogue, function, size)
+            Target(function, size): best.field(
+                menu, bench.catalogue, function, size, settings.nprocs
+            )
             for function in functions
             for size in measurable(function, sizes, settings.nprocs, data)
         },
