@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.text import Text
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory
@@ -110,6 +112,27 @@ def test_what_could_not_be_searched_says_why(done: Done) -> None:
     reasons = [why for _, why in msgspec.structs.replace(found, after=odd).remaining()]
     assert "(gather_as_igather_plus_wait) is not a call that can be replaced" in reasons[0]
     assert "(on 2 ranks) is not a call that can be replaced" in reasons[1]
+
+
+def test_a_guideline_without_a_cell_is_named(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    assert found.without_cells() == [] and "not verified" not in _said(found)
+    left = [one for one in found.before if one.guideline != "GL12"]
+    fewer = msgspec.structs.replace(found, before=left)
+    assert fewer.without_cells() == ["GL12"]
+    assert "not verified: GL12; there is no cell" in _said(fewer)
+
+
+def test_rank_monotony_after_a_campaign_says_what_is_tuned(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    (plain, *_) = found.after or []
+    ranks = msgspec.structs.replace(found, after=[msgspec.structs.replace(plain, kind="rank")])
+    assert "calls on fewer ranks" in _said(ranks) and "calls on fewer ranks" not in _said(found)
+
+
+def _said(found: report.Report) -> str:
+    parts = text_tables.of(found, load_guidelines(), all_rows=False)
+    return "\n".join(part.plain for part in parts if isinstance(part, Text))
 
 
 def test_winners_are_the_planted_ones(done: Done) -> None:

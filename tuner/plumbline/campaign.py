@@ -27,7 +27,8 @@ from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
 from plumbline.search.rounds import Rounds
-from plumbline.settings import BARRIER, Settings
+from plumbline.settings import BARRIER, EVERY, Settings
+from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, exports, machines, runs, verdicts
 from plumbline_db import winners as winner_table
@@ -134,8 +135,8 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
     real = settings.simulation is None
     if real and settings.nprocs > most:
         raise UsageError(
-            f"{settings.nprocs} ranks on {processing_units()} processing units: at most {most} "
-            "are started here"
+            f"{settings.nprocs} ranks on {counted(processing_units(), 'processing unit')}: at most "
+            f"{most} are started here"
         )
     return Starter(
         family=bench.family,
@@ -250,7 +251,7 @@ class Loop:
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         self.export(winners)
         environment = self._environment()
-        lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
+        lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         evidence = proof.prove(
             partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
         )
@@ -353,9 +354,6 @@ class Loop:
         known = {(one.kind, one.text) for one in events.get(self._db, self._campaign.id)}
         if (kind, text) not in known:
             events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
-
-
-EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 
 
 def now() -> str:
