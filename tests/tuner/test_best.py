@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from plumbline import best
 from plumbline.plan import Plan
-from plumbline.search.candidates import Menu
+from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.race import Target
 from plumbline.workbench import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
+from tests.db import build
 from tests.tuner import planted, simulated
 from tests.tuner.simulated import SimulatedStarter
 
@@ -32,18 +34,33 @@ def menu() -> Menu:
 def test_specs_have_one_parameter_at_a_time() -> None:
     fan_out = VariantParameter("fan_out", 1, 16, 2, [2, 4], "children")
     two = Variant("bcast_tree", "MPI_Bcast", "algorithm", [], "a tree", [SEGMENT, fan_out])
-    assert CHAIN.specs(4096) == ["bcast_chain", "bcast_chain:segment_bytes=1024"]
-    assert CHAIN.specs(1024) == ["bcast_chain"]
-    assert two.specs(9000) == [
+    assert CHAIN.specs(4096, 4) == ["bcast_chain", "bcast_chain:segment_bytes=1024"]
+    assert CHAIN.specs(1024, 4) == ["bcast_chain"]
+    assert two.specs(9000, 4) == [
         "bcast_tree",
         "bcast_tree:segment_bytes=1024",
         "bcast_tree:fan_out=4",
     ]
+    assert two.specs(9000, 3) == ["bcast_tree", "bcast_tree:segment_bytes=1024"]
+
+
+def test_a_search_and_a_field_try_the_same_values() -> None:
+    """Of the parameters that count ranks, and of those that count bytes."""
+    for name in ("radix", "fan_out", "window", "segment_bytes", "pieces"):
+        parameter = VariantParameter(name, 1, 16, 2, [2, 4, 8, 16], "")
+        one = Variant("bcast_odd", "MPI_Bcast", "algorithm", [], "", [parameter])
+        space = msgspec.structs.replace(simulated.SPACE, function=[])
+        for nprocs, size in [(2, 4), (4, 9), (32, 1024)]:
+            offered = Menu(space, build.LIBRARY, {}, [one], nprocs)
+            plain = Candidate("bcast_odd")
+            values = offered.choices("MPI_Bcast", plain, size).get(name, [])
+            searched = {plain} | {offered.with_parameters(plain, {name: v}) for v in values}
+            assert {Candidate(spec) for spec in one.specs(size, nprocs)} == searched
 
 
 def test_a_field_has_every_algorithm_of_either_side() -> None:
     bench = simulated.bench()
-    found = best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)
+    found = best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384, 4)
     algorithms = {dict(one.knobs)["coll_tuned_allreduce_algorithm"] for one in found.library}
     entry = bench.space.of("MPI_Allreduce")
     assert entry is not None
@@ -56,7 +73,9 @@ def test_a_field_has_every_algorithm_of_either_side() -> None:
 def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     bench, starter = simulated.bench(), SimulatedStarter(planted.costs())
     fields = {
-        Target("MPI_Allreduce", 16384): best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384)
+        Target("MPI_Allreduce", 16384): best.field(
+            menu(), bench.catalogue, "MPI_Allreduce", 16384, 4
+        )
     }
     told: list[str] = []
     (cell,) = best.find(

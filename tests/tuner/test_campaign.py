@@ -8,13 +8,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.text import Text
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, load
+from plumbline.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -109,6 +112,27 @@ def test_what_could_not_be_searched_says_why(done: Done) -> None:
     reasons = [why for _, why in msgspec.structs.replace(found, after=odd).remaining()]
     assert "(gather_as_igather_plus_wait) is not a call that can be replaced" in reasons[0]
     assert "(on 2 ranks) is not a call that can be replaced" in reasons[1]
+
+
+def test_a_guideline_without_a_cell_is_named(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    assert found.without_cells() == [] and "not verified" not in _said(found)
+    left = [one for one in found.before if one.guideline != "GL12"]
+    fewer = msgspec.structs.replace(found, before=left)
+    assert fewer.without_cells() == ["GL12"]
+    assert "not verified: GL12; there is no cell" in _said(fewer)
+
+
+def test_rank_monotony_after_a_campaign_says_what_is_tuned(done: Done) -> None:
+    found = report.read(done.db, done.campaign.id)
+    (plain, *_) = found.after or []
+    ranks = msgspec.structs.replace(found, after=[msgspec.structs.replace(plain, kind="rank")])
+    assert "calls on fewer ranks" in _said(ranks) and "calls on fewer ranks" not in _said(found)
+
+
+def _said(found: report.Report) -> str:
+    parts = text_tables.of(found, load_guidelines(), all_rows=False)
+    return "\n".join(part.plain for part in parts if isinstance(part, Text))
 
 
 def test_winners_are_the_planted_ones(done: Done) -> None:
@@ -352,7 +376,25 @@ def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database)
         loop.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
     with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
         loop.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
+    with pytest.raises(UsageError, match=r"sync = windwo: .* no such start scheme; it has barrier"):
+        loop.begin(db, bench(), planted.settings(sync="windwo"), new=False)
     assert campaigns.all_campaigns(db) == []
+
+
+def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() -> None:
+    """The names are those of the guideline, whatever they look like."""
+    rules = load_guidelines()
+    split = [Variant("bcast_as_split", "MPI_Bcast", "mockup", [], "")]
+    other = [
+        Variant("bcast_as_split_too", "MPI_Bcast", "mockup", [], ""),
+        Variant("alltoallv_as_split", "MPI_Alltoallv", "mockup", [], ""),
+    ]
+    listed = msgspec.structs.replace(bench().catalogue, variants=split + other)
+    there = msgspec.structs.replace(bench(), guidelines=rules, catalogue=listed)
+    barrier, window = planted.settings(), planted.settings(sync="window")
+    assert loop.candidates(there, barrier, oversubscribed=True) == other
+    assert loop.candidates(there, barrier, oversubscribed=False) == split + other
+    assert loop.candidates(there, window, oversubscribed=True) == split + other
 
 
 def test_the_same_settings_are_the_same_campaign(db: Database) -> None:

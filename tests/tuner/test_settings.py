@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline import campaign, tables
 from plumbline import settings as settings_file
 from plumbline.settings import SIZES, load
 from plumbline.workbench import Workbench
@@ -47,6 +48,17 @@ def test_looks_end_at_thirty_launches_or_twice_the_first() -> None:
 def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None:
     path = written(tmp_path, "nprocs = 4\nsizes = [16, 4]\n")
     assert load(path, {}) == load(None, {"nprocs": 4, "sizes": [4, 16, 16]})
+
+
+def test_the_start_scheme_is_the_barrier_unless_another_is_named(tmp_path: Path) -> None:
+    """A campaign by barrier is the same one as before there was a choice."""
+    plain, window = load(None, {}), load(written(tmp_path, 'sync = "window"'), {})
+    assert plain.start_scheme == "barrier" and window.start_scheme == "window"
+    assert load(None, {"sync": "barrier"}) == plain != window
+    assert b"sync" not in msgspec.json.encode(plain)
+    assert b'"sync":"window"' in msgspec.json.encode(window)
+    assert " sync=window" in msgspec.structs.replace(tables.plan(window, []), name="a").text()
+    assert " sync=barrier" in msgspec.structs.replace(tables.plan(plain, []), name="a").text()
 
 
 @pytest.mark.parametrize(

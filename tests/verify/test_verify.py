@@ -145,7 +145,7 @@ def test_a_time_that_is_none_is_never_no_violation(
     for left, right in (([bad, *quiet(11)], quiet()), (quiet(), [*quiet(11), bad])):
         found = gl12(run(pair(medians, left, right), guidelines))
         assert found.verdict == "undecided"
-        assert found.reason == "1 launches have times that are not positive"
+        assert found.reason == "times that are not positive in 1 launch"
         assert found.ratio is None and found.p is None
 
 

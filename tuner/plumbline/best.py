@@ -56,7 +56,7 @@ class Field(msgspec.Struct, frozen=True):
     ours: Sequence[Candidate]
 
 
-def field(menu: Menu, catalogue: Catalogue, function: str, size: int) -> Field:
+def field(menu: Menu, catalogue: Catalogue, function: str, size: int, nprocs: int) -> Field:
     """The library's algorithms, and our variants but the naive ones, each with the standard values
     of its parameters and with one parameter at a time at its other values."""
     library: dict[Candidate, None] = {}
@@ -71,7 +71,7 @@ def field(menu: Menu, catalogue: Catalogue, function: str, size: int) -> Field:
         Candidate(variant=spec)
         for variant in catalogue.variants
         if variant.function == function and variant.kind != "naive"
-        for spec in variant.specs(size)
+        for spec in variant.specs(size, nprocs)
     ]
     return Field(list(library), ours)
 

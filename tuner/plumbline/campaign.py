@@ -27,8 +27,9 @@ from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
 from plumbline.search.rounds import Rounds
-from plumbline.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.settings import BARRIER, EVERY, Settings
+from plumbline.words import counted
+from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, exports, machines, runs, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.connection import Database
@@ -45,12 +46,13 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     chosen(bench, settings)
     if settings.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    _require_sync(bench, settings)
     if not isinstance(settings.variants, msgspec.UnsetType):
         unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
         if unknown:
             raise UsageError(
-                f"variants: there is no {', '.join(sorted(unknown))}; `plumbline measure FUNCTION "
-                "--variants all` shows those of a function"
+                f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
+                "parameters, `plumbline variants` shows them"
             )
     text = msgspec.json.encode(settings).decode()
     return enter(db, bench, text, settings.nprocs, new=new, mark="x", nodes=settings.nodes)
@@ -108,10 +110,19 @@ def _circumstances(bench: Workbench) -> list[str]:
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
+    _require_sync(bench, settings)
     plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
+
+
+def _require_sync(bench: Workbench, settings: Settings) -> None:
+    if settings.start_scheme not in bench.catalogue.syncs:
+        raise UsageError(
+            f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
+            f"{', '.join(bench.catalogue.syncs)}"
+        )
 
 
 # More ranks than this on one processing unit stop the machine, and measure nothing.
@@ -124,8 +135,8 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
     real = settings.simulation is None
     if real and settings.nprocs > most:
         raise UsageError(
-            f"{settings.nprocs} ranks on {processing_units()} processing units: at most {most} "
-            "are started here"
+            f"{settings.nprocs} ranks on {counted(processing_units(), 'processing unit')}: at most "
+            f"{most} are started here"
         )
     return Starter(
         family=bench.family,
@@ -136,6 +147,19 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
         oversubscribed=real and settings.nprocs > processing_units(),
         timeout_seconds=settings.launch_timeout_seconds,
     )
+
+
+def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
+    """Of our variants, those that a search may try. With more ranks than cores and barrier starts
+    no messages in pieces: their gain is mostly what the next barrier pays (docs/campaign.md)."""
+    tried = settings.tried(bench.catalogue.variants_of())
+    paid_later = oversubscribed and settings.start_scheme == BARRIER
+    left_out = set(bench.guidelines.split.names()) if paid_later else set()
+    return [
+        one
+        for one in bench.catalogue.variants
+        if one.name in tried[one.function] and one.name not in left_out
+    ]
 
 
 class Loop:
@@ -158,13 +182,11 @@ class Loop:
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = tables.plan(settings, [])
-        catalogue = bench.catalogue
-        tried = settings.tried(catalogue.variants_of())
         menu = Menu(
             bench.space,
             bench.installation.library,
             bench.knobs,
-            [one for one in catalogue.variants if one.name in tried[one.function]],
+            candidates(bench, settings, oversubscribed=campaign.oversubscribed),
             settings.nprocs,
             unsafe=settings.unsafe,
         )
@@ -229,7 +251,7 @@ class Loop:
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         self.export(winners)
         environment = self._environment()
-        lab.progress.step(f"confirming {len(winners)} winners, cold, with the exported files")
+        lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         evidence = proof.prove(
             partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
         )
@@ -332,9 +354,6 @@ class Loop:
         known = {(one.kind, one.text) for one in events.get(self._db, self._campaign.id)}
         if (kind, text) not in known:
             events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
-
-
-EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 
 
 def now() -> str:

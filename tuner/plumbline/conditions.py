@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline import factors
+from plumbline.words import counted
 from plumbline_db.records import Footer, Header, Load, ProbeRecord
 from plumbline_db.runs import Surroundings
 
@@ -102,7 +103,7 @@ def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
     """How many launches ran beside what load. Launches that are too short to show it one by one
     show it together."""
     chosen = [one for one in loads if one.high]
-    some = f"{len(chosen)} of {launches} launches"
+    some = f"{len(chosen)} of {counted(launches, 'launch')}"
     if not chosen:
         chosen, some = list(loads), f"all {launches} launches together"
     wall = sum(one.wall_seconds for one in chosen)
@@ -134,8 +135,8 @@ def _oversubscribed(header: Header, known: Known) -> str:
     if not header.oversubscribed:
         return ""
     return (
-        f"{header.ppn} ranks on {header.processing_units} processing units: oversubscribed; "
-        "results hold for that, not for a rank a core"
+        f"{header.ppn} ranks on {counted(header.processing_units, 'processing unit')}: "
+        "oversubscribed; results hold for that, not for a rank a core"
     )
 
 

@@ -20,6 +20,7 @@ from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline.verify.sequential import Family, Question
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline.words import counted
 from plumbline_db.records import Verdict, Winner
 
 
@@ -55,7 +56,10 @@ def confirm(
         if not wanted:
             break
         more = design.new_launches(look)
-        lab.progress.step(f"{len(wanted)} cells are not clear yet, {more} pairs of launches more")
+        lab.progress.step(
+            f"not clear yet: {counted(len(wanted), 'cell')}; "
+            f"{counted(more, 'pair')} of launches more"
+        )
         cases = [case for case in left if target_of(case) in wanted]
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
         name = tables.suite_of(f"{suite}-pairs", look)
@@ -181,7 +185,7 @@ def _seen_again(
     pass finds whole groups by chance; chance does not find the same group twice."""
     suspects = [case for case in left if target_of(case) in harm]
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
-    lab.progress.step(f"{len(suspects)} cells seem slower than before; measuring them again")
+    lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
     again = Pairs(lab, settings, environment, winners)
     seed = settings.seed + settings.launches_max
     again.add(f"{suite}-again", settings.launches, cases, seed=seed)

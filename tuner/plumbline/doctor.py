@@ -16,6 +16,7 @@ from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
+from plumbline.words import counted
 from plumbline.workbench import Workbench, set_by_site, workbench
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -142,10 +143,10 @@ def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del mpi_prefix, database
     units, ranks = processing_units(), settings_file.default_nprocs()
     if ranks > units:
-        text = f"{units} processing units for {ranks} ranks by default: oversubscribed"
+        text = f"{counted(units, 'processing unit')} for {ranks} ranks by default: oversubscribed"
         yield Finding("machine", "warns", text + "; results hold for that, not for a rank a core")
     else:
-        yield Finding("machine", "fine", f"{units} processing units")
+        yield Finding("machine", "fine", counted(units, "processing unit"))
     load = os.getloadavg()[0]
     if load > 0.5 * units:
         text = f"load {load:.1f}: other work disturbs measurements; wait, or expect undecided cells"

@@ -42,7 +42,11 @@ class Split(Entry, frozen=True):
     functions: list[str]
 
     def variant(self, function: str, pieces: int) -> str:
-        return f"{prefix_of(function)}as_split:pieces={pieces}"
+        return f"{_split_variant(function)}:pieces={pieces}"
+
+    def names(self) -> list[str]:
+        """The variants that are its right sides, without their parameter."""
+        return [_split_variant(function) for function in self.functions]
 
     def variants(self, function: str, size: int, least: int) -> list[str]:
         """Right sides at a size, if the smallest message of the function has `least` bytes."""
@@ -119,6 +123,10 @@ def prefix_of(function: str) -> str:
     return function.removeprefix("MPI_").lower() + "_"
 
 
+def _split_variant(function: str) -> str:
+    return f"{prefix_of(function)}as_split"
+
+
 def load(path: Path | None = None) -> Guidelines:
     """Guidelines of a file, by default the ones that come with Plumbline.
 
@@ -147,7 +155,7 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
         for variant in (pattern.lhs_variant, pattern.variant)
     ]
     split = guidelines.split
-    sides += [(split, split.variant(one, 2).partition(":")[0]) for one in split.functions]
+    sides += [(split, name) for name in split.names()]
     for entry, variant in sides:
         if variant not in known:
             raise UsageError(

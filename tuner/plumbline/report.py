@@ -11,6 +11,7 @@ import msgspec
 from plumbline.conditions import Conditions, summary
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
+from plumbline.settings import EVERY
 from plumbline.verify.summary import as_json
 from plumbline_db import (
     campaigns,
@@ -57,6 +58,11 @@ class Report(msgspec.Struct, frozen=True):
         found = {(one.function, one.bytes): one for one in self.searches}
         left = [one for one in self.after or [] if one.verdict == "violated"]
         return [(one, self._reason(one, found.get((one.function, one.bytes)))) for one in left]
+
+    def without_cells(self) -> list[str]:
+        """Guidelines that were asked for by id, and that nothing here could be compared for."""
+        asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
+        return sorted(set(asked) - {EVERY} - {one.guideline for one in self.before})
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
         if not verdict.replaceable:
@@ -106,6 +112,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "library": msgspec.to_builtins(report.library),
         "before": _stage(report.before, all_cells),
         "after": None if report.after is None else _stage(report.after, all_cells),
+        "without_cells": report.without_cells(),
         "winners": [_winner(one) for one in report.winners],
         "remaining": [
             {

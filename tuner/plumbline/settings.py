@@ -24,6 +24,9 @@ SIZES += [16384, 32768, 102400]
 
 LAUNCHES_MAX = 30
 
+EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
+BARRIER = "barrier"  # the start scheme of a campaign that names none
+
 # A simulated machine does the same in every launch, and nearly so in every repetition.
 SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
 
@@ -47,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).
     variants: ours that may be tried (unset: all).
+    sync: how ranks start a call (unset: barrier).
     """
 
     nprocs: int = 0
@@ -70,10 +74,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     # Unset is not written: a campaign of this machine keeps its identity.
     simulate: Simulation | msgspec.UnsetType = msgspec.UNSET
     variants: list[str] | msgspec.UnsetType = msgspec.UNSET
+    sync: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def simulation(self) -> Simulation | None:
         return None if isinstance(self.simulate, msgspec.UnsetType) else self.simulate
+
+    @property
+    def start_scheme(self) -> str:
+        return BARRIER if isinstance(self.sync, msgspec.UnsetType) else self.sync
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Of our variants, by function, those that may be tried."""
@@ -159,6 +168,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         variants=msgspec.UNSET
         if isinstance(settings.variants, msgspec.UnsetType)
         else sorted(set(settings.variants)),
+        sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
     )
 
 

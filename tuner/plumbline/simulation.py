@@ -32,14 +32,20 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     switch_latency_seconds: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not (
-            0 < self.latency_seconds < 1
-            and 0 <= self.switch_latency_seconds < 1
-            and 1e3 <= self.bandwidth_bytes_per_second < 1e15
-        ):
-            raise ValueError(
-                "latencies are seconds (5e-6), the bandwidth is bytes per second (1.25e9)"
-            )
+        legal = {
+            "latency_seconds": (0 < self.latency_seconds < 1, "seconds above 0, below 1 (5e-6)"),
+            "switch_latency_seconds": (
+                0 <= self.switch_latency_seconds < 1,
+                "seconds from 0 on, below 1 (1e-6)",
+            ),
+            "bandwidth_bytes_per_second": (
+                1e3 <= self.bandwidth_bytes_per_second < 1e15,
+                "bytes per second, from 1e3 on, below 1e15 (1.25e9)",
+            ),
+        }
+        for key, (fine, what) in legal.items():
+            if not fine:
+                raise ValueError(f"{key} = {getattr(self, key)!r} is not in {what}")
 
 
 def known(selector: str) -> str:

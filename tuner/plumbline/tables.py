@@ -19,6 +19,7 @@ from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
+from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Medians, Verdict
 
@@ -79,6 +80,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         data=Data(settings.type, settings.op, settings.root),
         blocks=settings.blocks,
         reps=settings.reps,
+        sync=settings.start_scheme,
     )
     return found if settings.simulation is None else msgspec.structs.replace(found, warmup=2)
 
@@ -173,8 +175,8 @@ def decide(
             break
         more = looks.new_launches(look)
         lab.progress.step(
-            f"{stage}: {table.open_cells()} of {len(verdicts)} cells undecided after "
-            f"{looks.launches[look - 1]} launches, {more} more"
+            f"{stage}: {table.open_cells()} of {counted(len(verdicts), 'cell')} undecided after "
+            f"{counted(looks.launches[look - 1], 'launch')}, {more} more"
         )
         # Its own orders and data: seeds go on where those of the last look end.
         seed = settings.seed + looks.launches[look - 1]

@@ -28,8 +28,11 @@ class _Named(msgspec.Struct, frozen=True):
     name: str
 
 
+OF_RANKS = ("radix", "fan_out", "window")  # parameters that count ranks
+
+
 class VariantParameter(msgspec.Struct, frozen=True):
-    """A number that a variant reads; `tries` are the values that are worth a search."""
+    """A number that a variant reads; `tries` are the values that may be worth a search."""
 
     name: str
     least: int
@@ -37,6 +40,16 @@ class VariantParameter(msgspec.Struct, frozen=True):
     standard: int
     tries: list[int]
     summary: str
+
+    def choices(self, size: int, nprocs: int) -> list[int]:
+        """The standard value and those of `tries`, without what makes no difference for `size`
+        bytes on `nprocs` ranks: a segment as long as the message, more of OF_RANKS than ranks."""
+        most = self.most
+        if self.name.endswith("_bytes"):
+            most = size - 1
+        elif self.name in OF_RANKS:
+            most = nprocs
+        return [value for value in sorted({self.standard, *self.tries}) if value <= most]
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -52,14 +65,14 @@ class Variant(msgspec.Struct, frozen=True):
     scratch_volumes: int = 0
     deployable: bool = True
 
-    def specs(self, size: int) -> list[str]:
+    def specs(self, size: int, nprocs: int) -> list[str]:
         """As plans and profiles write it: with the standard values, then with one parameter at a
-        time at each other value that is worth a try for `size` bytes (no longer segments)."""
+        time at each other value that is worth a try."""
         tried = [
             f"{self.name}:{one.name}={value}"
             for one in self.parameters
-            for value in one.tries
-            if value != one.standard and not (one.name.endswith("_bytes") and value >= size)
+            for value in one.choices(size, nprocs)
+            if value != one.standard
         ]
         return [self.name, *tried]
 

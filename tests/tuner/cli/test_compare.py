@@ -112,10 +112,10 @@ def test_sides_that_were_measured_in_turn(in_turn: Path, tmp_path: Path) -> None
     assert "launches of A and B take turns" in said.out and "not paired" not in said.out
     assert "all recorded factors are equal\n" in said.out
     assert "** " in said.out and "B faster, 2.00 times" in said.out
-    assert "of 1 cells A is faster in 0, B in 1; not shown in 0" in said.out
+    assert "of 1 cell A is faster in 0, B in 1; not shown in 0" in said.out
     assert ">**<" in target.read_text()
     said = plumbline(*words, "--test", "kolmogorov-smirnov")
-    assert "faster" not in said.out and "of 1 cells 1 differ; not shown in 0" in said.out
+    assert "faster" not in said.out and "of 1 cell 1 differ; not shown in 0" in said.out
 
 
 def test_two_files(database: Path, tmp_path: Path) -> None:

@@ -226,7 +226,9 @@ def _verdict(line: Line) -> str:
 
 
 def _summary(found: Comparison) -> str:
-    text = f"of {len(found.lines)} cells "
+    from plumbline.words import counted
+
+    text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:
         text += f"{found.count('differs (unpaired)')} differ, unpaired; "
     elif differ := found.count("differs"):
@@ -237,7 +239,7 @@ def _summary(found: Comparison) -> str:
     if found.count("not compared"):
         text += f"; not compared: {found.count('not compared')}"
     if found.only_a or found.only_b:
-        text += f"; only on one side: {found.only_a} cells of A, {found.only_b} of B"
+        text += f"; only on one side: {counted(found.only_a, 'cell')} of A, {found.only_b} of B"
     return text
 
 

@@ -40,6 +40,7 @@ def command(
       plumbline run -- mpirun -np 4 ./application
     """
     from plumbline import in_force
+    from plumbline.words import counted
 
     program = shutil.which(application[0])
     if program is None:
@@ -49,5 +50,6 @@ def command(
     if not no_proof:
         for statement in in_force.proven(files, environment):
             click.echo(f"plumbline: {statement}", err=True)
-    click.echo(f"plumbline: {len(files.winners)} winners of {files.campaign.id} in force", err=True)
+    winners = counted(len(files.winners), "winner")
+    click.echo(f"plumbline: {winners} of {files.campaign.id} in force", err=True)
     os.execve(program, list(application), environment)  # noqa: S606 - becomes the user's command

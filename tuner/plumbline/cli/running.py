@@ -32,6 +32,10 @@ _SETTINGS = (
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",
     ),
+    click.option(
+        "--sync",
+        help="How ranks start: barrier (default), dissemination, window, roundtime or none.",
+    ),
     click.option("--launches", type=int, help="Launches of the first look (default 9)."),
     click.option(
         "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."
@@ -74,6 +78,7 @@ def run(
     from plumbline import campaign as loop
     from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
+    from plumbline.words import counted
     from plumbline.workbench import set_by_site, workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
@@ -98,8 +103,9 @@ def run(
         folder = output or database.parent / "exports" / campaign.id
         if campaign.oversubscribed:
             click.echo(
-                f"plumbline: {campaign.nprocs} ranks on {bench.machine.processing_units} "
-                "processing units: oversubscribed, and marked as such",
+                f"plumbline: {campaign.nprocs} ranks on "
+                f"{counted(bench.machine.processing_units, 'processing unit')}: oversubscribed, "
+                "and marked as such",
                 err=True,
             )
         with common.Bar(settings.budget_seconds) as bar:

@@ -13,6 +13,7 @@ from plumbline.report import Report, timed_share
 from plumbline.search.outcome import label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
+from plumbline.words import counted
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 
@@ -21,7 +22,8 @@ def heading(report: Report) -> Text:
     crowded = " (oversubscribed)" if campaign.oversubscribed else ""
     return Text(
         f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
-        f"{machine.processing_units} processing units; {campaign.nprocs} ranks{crowded}\n"
+        f"{counted(machine.processing_units, 'processing unit')}; "
+        f"{campaign.nprocs} ranks{crowded}\n"
         f"campaign {campaign.id}, {campaign.state}"
     )
 
@@ -48,6 +50,16 @@ def of(
             title="After, cold, with the exported files in force",
             all_rows=all_rows,
             oversubscribed=crowded,
+        )
+        if any(one.kind == "rank" for one in report.after):
+            yield Text(
+                "rank monotony after: calls on fewer ranks, the left sides, are not tuned; the "
+                "winners are for all ranks"
+            )
+    if report.without_cells():
+        yield Text(
+            f"not verified: {', '.join(report.without_cells())}; there is no cell at these sizes "
+            "and on this number of ranks"
         )
     stages = {"before": report.before, "after": report.after}
     yield Text()
@@ -82,7 +94,8 @@ def facts(report: Report, *, paths: bool) -> Text:
     """The plain facts of the run, and where the exported files are."""
     spent = report.cost
     lines = [
-        f"{spent.launches} launches ({spent.failed} failed), {spent.cells} cells, "
+        f"{counted(spent.launches, 'launch')} ({spent.failed} failed), "
+        f"{counted(spent.cells, 'cell')}, "
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"
     ]

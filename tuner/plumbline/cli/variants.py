@@ -76,10 +76,13 @@ def command(
     import msgspec
 
     from plumbline import settings as settings_file
+    from plumbline.words import counted
     from plumbline.workbench import workbench
 
     from . import variant_tables
 
+    if measure and kind == "naive":
+        raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
     try:
         counts = [int(word) for word in nprocs.split(",")] if nprocs else [0]
     except ValueError:
@@ -88,6 +91,10 @@ def command(
     settings = [settings_file.load(None, asked | {"nprocs": count or None}) for count in counts]
     bench = workbench(mpi_prefix, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
+    known = {one.function for one in bench.catalogue.variants}
+    if measure and not known.issuperset(functions):
+        bare = ", ".join(one for one in functions if one not in known)
+        raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
         one
         for one in bench.catalogue.variants
@@ -99,7 +106,7 @@ def command(
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
         else:
-            common.show(variant_tables.catalogue(chosen), f"{len(chosen)} variants")
+            common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
     wanted = functions or tuple(dict.fromkeys(one.function for one in chosen))
     bench = msgspec.structs.replace(
@@ -148,7 +155,9 @@ def _best(
         Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
         bench.space.hot.environment,
         {
-            Target(function, size): best.field(menu, bench.catalogue, function, size)
+            Target(function, size): best.field(
+                menu, bench.catalogue, function, size, settings.nprocs
+            )
             for function in functions
             for size in measurable(function, sizes, settings.nprocs, data)
         },

@@ -120,10 +120,7 @@ class Menu:
     def _choices_of_ours(self, variant: Variant | None, size: int) -> dict[str, list[int]]:
         found = {}
         for one in variant.parameters if variant else []:
-            most = size - 1 if one.name.endswith("_bytes") else one.most
-            if one.name in ("radix", "fan_out", "window"):  # of ranks: more make no difference
-                most = self._nprocs
-            values = [value for value in sorted({one.standard, *one.tries}) if value <= most]
+            values = one.choices(size, self._nprocs)
             if set(values) - {one.standard}:
                 found[one.name] = values
         return found

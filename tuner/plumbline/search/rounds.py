@@ -14,6 +14,7 @@ import msgspec
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
+from plumbline.words import counted
 from plumbline_db import searches
 from plumbline_db.records import Verdict, Winner
 
@@ -72,7 +73,7 @@ class Rounds:
                 )
         self._searched |= entered.keys()
         race = self._race(self._menu, f"search-{number}", environment)
-        self._lab.progress.step(f"searching {len(targets)} cells, round {number}")
+        self._lab.progress.step(f"searching {counted(len(targets), 'cell')}, round {number}")
         return self._run(race, self._menu, number, targets, list(entered), verdicts, refine=refine)
 
     def second(
@@ -88,7 +89,9 @@ class Rounds:
         self._again |= set(targets)
         menu = self._menu.without_knobs()
         race = self._race(menu, f"search-{number}-in-force", environment)
-        self._lab.progress.step(f"searching {len(targets)} cells with the files in force")
+        self._lab.progress.step(
+            f"searching {counted(len(targets), 'cell')} with the files in force"
+        )
         new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
         return cut_back(standing, new) + new
 

@@ -19,6 +19,7 @@ from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline.verify.sequential import Family, Question, Standing, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
+from plumbline.words import counted
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
             return f"{name} side {side.variant}: {reason}"
     ratios, unusable = index.log_ratios(candidate.left, candidate.right, candidate.factor)
     if unusable:
-        return f"{unusable} launches have times that are not positive"
+        return f"times that are not positive in {counted(unusable, 'launch')}"
     return ratios or "no launch has both sides"
 
 
