@@ -77,9 +77,12 @@ def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_pa
         ('[simulate]\nlibrary = "ompi"\nlatency = 1\n', "unknown field `latency`"),
         (
             '[simulate]\nlibrary = "ompi"\nlatency_seconds = 5.0\n',
-            "latency_seconds = 5.0 is not in",
+            "latency_seconds = 5.0: it must be",
         ),
-        ('[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = 0.0\n', "second = 0.0 is"),
+        (
+            '[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = 0.0\n',
+            "second = 0.0: it must",
+        ),
         ('simulate = "ompi"\n', "Expected `object`"),
         ('launches = 9\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
         ('launches_max = 2\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),

@@ -45,7 +45,7 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         }
         for key, (fine, what) in legal.items():
             if not fine:
-                raise ValueError(f"{key} = {getattr(self, key)!r} is not in {what}")
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
 
 
 def known(selector: str) -> str:
