@@ -46,6 +46,22 @@ static void row_of(long number, const int values[FACTORS], int row[FACTORS])
         row[f] = (int)(number % values[f]);
 }
 
+/* About the golden section of `all`, and without a common divisor: multiples of it meet every
+ * number below `all`, neighbours far apart. */
+static long stride_of(long all)
+{
+    for (long stride = all * 618 / 1000;; stride++) {
+        long a = all, b = stride;
+        while (b > 0) {
+            const long rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return stride;
+    }
+}
+
 /* Rows that bring many new pairs are taken first, in an order that jumps about. */
 struct design design_make(enum pl_function function, const struct group *groups, int group_count,
                           bool everything)
@@ -65,12 +81,12 @@ struct design design_make(enum pl_function function, const struct group *groups,
         all *= values[f];
     struct design design = {malloc((size_t)all * sizeof *design.rows), 0};
     memset(used, 0, sizeof used);
-    enum { PRIME = 7919 };
+    const long stride = stride_of(all);
     const int pairs = FACTORS * (FACTORS - 1) / 2;
     for (int least = everything ? 0 : pairs; design.rows && least >= !everything; least--) {
         for (long i = 0; i < all; i++) {
             int row[FACTORS];
-            row_of(i * PRIME % all, values, row);
+            row_of(i * stride % all, values, row);
             if (is_case(function, groups, row) && new_pairs(row) >= least)
                 choose(&design, row);
         }

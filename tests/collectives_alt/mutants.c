@@ -122,7 +122,7 @@ static int writes_between_blocks(const struct pl_call *call)
 static int writes_before_the_buffer(const struct pl_call *call)
 {
     const int rc = pl_call_pmpi(call);
-    ((char *)call->recvbuf)[-16] ^= 1;
+    data_at(call->recvbuf, 0, call->recvtype)[-16] ^= 1;
     return rc;
 }
 

@@ -102,8 +102,8 @@ static bool breaks_mpich(enum pl_function function, const struct setting *s)
 /* What the library itself gets wrong. Open MPI 4.1.4: the ring Allreduce that it takes for large
  * vectors writes outside its buffers when the type's lower bound is not 0, and destroys the heap;
  * Allgatherv chooses by receive counts times the size of the send type, so that ranks with other
- * types for the same signature choose differently, and hang; Reduce into MPI_BOTTOM of a
- * commutative user operation drops what came in (NULL is "no sum yet" there). */
+ * types for the same signature choose differently, and hang; Reduce into MPI_BOTTOM is
+ * wrong in several ways, with and without MPI_IN_PLACE. */
 static bool breaks_the_library(const struct subject *subject, const struct setting *s)
 {
     const struct pl_variant *variant = subject->spec.variant;
@@ -113,8 +113,7 @@ static bool breaks_the_library(const struct subject *subject, const struct setti
     return breaks_mpich(variant->function, s);
 #else
     return (variant->function == PL_FN_allreduce && starts_elsewhere(s) && s->count > MANY) ||
-           (variant->function == PL_FN_reduce && s->layout == LAYOUT_RECEIVED &&
-            s->operation->commutative) ||
+           (variant->function == PL_FN_reduce && s->layout == LAYOUT_RECEIVED) ||
            (variant->function == PL_FN_allgatherv && s->layout == MIXED && s->count > 1);
 #endif
 }
