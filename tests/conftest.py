@@ -1,4 +1,4 @@
-"""Fixtures of more than one folder, made once a session."""
+"""Fixtures of more than one folder."""
 
 from __future__ import annotations
 

@@ -147,9 +147,10 @@ def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Host
         subprocess.run(["ip", "link", "del", bridge], check=False, capture_output=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """The second host's clocks are 1000 s ahead where the kernel can do that. Skips, with the
+    """For one file of tests: a bridge that is up while others run changes what Open MPI does there (a
+    collective after a refused one fails). The second host's clocks are 1000 s ahead where the kernel can do that. Skips, with the
     reason, where hosts cannot be had."""
     shift_seconds = 1000 if shifts_are_possible() else 0
     try:

@@ -101,7 +101,7 @@ def test_catalogue(build: Build) -> None:
     ).stdout
     rows = [line.split() for line in listing.splitlines()]
     assert [row[0] for row in rows] == NAMES
-    for name, function, _, text in rows:
+    for name, function, _, text, _ in rows:
         restrictions, folder = int(text), function.removeprefix("MPI_").lower()
         assert (ROOM / folder / f"{name.removeprefix(folder + '_')}.c").is_file()
         # What not every rank can see must not decide.
