@@ -149,9 +149,9 @@ def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Host
 
 @pytest.fixture(scope="module")
 def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """For one file of tests: a bridge that is up while others run changes what Open MPI does there (a
-    collective after a refused one fails). The second host's clocks are 1000 s ahead where the kernel can do that. Skips, with the
-    reason, where hosts cannot be had."""
+    """For one file of tests: while such a bridge is up, a collective of Open MPI after one that was
+    refused fails elsewhere too. The second host's clocks are 1000 s ahead where the kernel can do
+    that. Skips, with the reason, where hosts cannot be had."""
     shift_seconds = 1000 if shifts_are_possible() else 0
     try:
         with hosts(tmp_path_factory.mktemp("hosts"), 2, shift_seconds) as made:
