@@ -43,7 +43,8 @@ class Figure(msgspec.Struct, frozen=True):
 def launch_share(bench: Workbench) -> Iterator[Figure]:
     """Share of the seconds of whole-table launches that is spent inside timed regions."""
     options = settings.load(None, {})
-    plan = tables.plan(options, tables.cases(bench.guidelines, options))
+    guidelines = campaign.chosen(bench, options)
+    plan = tables.plan(options, tables.cases(guidelines, options))
     starter = campaign.starter(bench, options)
     wall = inside = timed = 0.0
     for number in range(3):
@@ -127,11 +128,22 @@ def preload(bench: Workbench) -> Iterator[Figure]:
 def verdicts(bench: Workbench) -> Iterator[Figure]:
     """Verdicts of a whole table at the first look, over the time that measuring it takes."""
     options = settings.load(None, {})
-    cases = tables.cases(bench.guidelines, options)
+    guidelines = campaign.chosen(bench, options)
+    cases = tables.cases(guidelines, options)
     chance = random.Random(1)
     medians = [
         Medians(
-            Case(c.function, c.variant, {}, "default", c.bytes, "MPI_BYTE", "MPI_BOR", 0),
+            Case(
+                c.function,
+                c.variant,
+                {},
+                "default",
+                c.bytes,
+                "MPI_BYTE",
+                "MPI_BOR",
+                0,
+                ranks=c.ranks,
+            ),
             list(range(options.launches)),
             [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(options.launches)],
         )
@@ -140,7 +152,7 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
     started = time.monotonic()
     found = verify(
         medians,
-        bench.guidelines,
+        guidelines,
         stage="bench",
         nprocs=options.nprocs,
         ppn=options.nprocs,
