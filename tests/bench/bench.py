@@ -72,7 +72,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     sizes = [64, 1024, 16384, 65536]
     candidates = [DEFAULT, *menu.first("MPI_Allreduce")]
     starter = campaign.starter(bench, options)
-    hot = bench.space.hot.environment
+    hot = bench.space.hot_environment
 
     def seconds(cases: list[PlanCase]) -> float:
         started = time.monotonic()
@@ -101,7 +101,7 @@ def preload(bench: Workbench) -> Iterator[Figure]:
         program, profile = Path(folder, "overhead"), Path(folder, "profile")
         mpicc = str(bench.installation.mpicc)
         subprocess.run([mpicc, "-O2", HERE / "overhead.c", "-o", program], check=True)
-        own = dict(os.environ) | bench.family.environment()
+        own = dict(os.environ) | bench.family.environment(bench.installation)
         ours = {"LD_PRELOAD": str(bench.preload), "PLUMBLINE_PROFILE": str(profile)}
 
         def best(rules: list[str]) -> list[float]:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline import process
 from plumbline.launch import Job
-from plumbline.libraries import Installation
+from plumbline.launch.local import short_lived
+from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter
-from plumbline_db.records import ProbeRecord
+from plumbline.placement import Placement
+from plumbline_db.records import Machine, ProbeRecord
 from tests.db import build
 
 
@@ -23,15 +26,27 @@ class Script:
         self._path = path
         self.jobs: list[Job] = []
 
-    def command(self, installation: Installation, job: Job) -> list[str]:
-        del installation
+    folder = staticmethod(short_lived)
+
+    def machine(self, placement: Placement) -> Machine:
+        del placement
+        return build.MACHINE
+
+    def processing_units(self) -> int | None:
+        return 2
+
+    def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        del family, installation
         self.jobs.append(job)
         _, _, plan, _, records = job.program
-        return ["/bin/sh", str(self._path), plan, records]
+        words = ["/bin/sh", str(self._path), plan, records]
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
 
-    def alone(self, installation: Installation, job: Job) -> list[str]:
+    def alone(
+        self, installation: Installation, program: list[str], seconds: float
+    ) -> process.Finished:
         del installation
-        return job.program
+        return process.run(program, timeout_seconds=seconds)
 
 
 def starter(folder: Path, text: str, *, timeout_seconds: float = 20.0) -> Starter:
@@ -43,8 +58,7 @@ def starter(folder: Path, text: str, *, timeout_seconds: float = 20.0) -> Starte
         installation=Installation(build.LIBRARY, Path("/opt/openmpi/bin/mpirun"), None),
         launcher=Script(path),
         probe=Path("/opt/plumbline/probe"),
-        nprocs=4,
-        oversubscribed=True,
+        placement=Placement(nodes=1, ppn=4, oversubscribed=True),
         timeout_seconds=timeout_seconds,
     )
 

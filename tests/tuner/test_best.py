@@ -81,7 +81,7 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
     (cell,) = best.find(
         starter,
         Plan("best", 1, ()),
-        bench.space.hot.environment,
+        bench.space.hot_environment,
         fields,
         heats=3,
         finals=8,

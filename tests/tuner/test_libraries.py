@@ -6,12 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plumbline import libraries, process
-from plumbline.launch import Job, launchers
+from plumbline.launch import Job, launcher_for
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
@@ -162,16 +164,19 @@ def test_names_are_registered_once() -> None:
         libraries.family("openmpi")(OpenMpi)
 
 
+BARE = Installation(bundle().library, Path("/opt/bin/mpirun"), None)
+
+
 def test_rank_launchers_need_leave_to_run_as_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert OpenMpi().environment() == {
+    assert OpenMpi().environment(BARE) == {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_ALLOW_RUN_AS_ROOT": "1",
         "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert OpenMpi().environment() == {}
+    assert OpenMpi().environment(BARE) == {}
 
 
 # --- what would change a measurement ------------------------------------------------------------
@@ -234,18 +239,22 @@ CROWDED = ["--oversubscribe", "--bind-to", "core:overload-allowed"]
 
 
 @pytest.mark.parametrize(("crowded", "words"), [(True, CROWDED), (False, [])])
-def test_the_local_launcher(crowded: bool, words: list[str]) -> None:
-    installation = Installation(bundle().library, Path("/opt/bin/mpirun"), None)
-    job = Job(["probe", "--plan", "a b"], 6, crowded, Path("/tmp"))
-    assert launchers()["local"].command(installation, job) == [
-        "/opt/bin/mpirun",
-        "-np",
-        "6",
-        *words,
-        "probe",
-        "--plan",
-        "a b",
-    ]
+def test_the_local_launcher(crowded: bool, words: list[str], tmp_path: Path) -> None:
+    placement = Placement(nodes=1, ppn=6, oversubscribed=crowded)
+    assert OpenMpi().words(placement) == ["-np", "6", *words]
+    echo = msgspec.structs.replace(BARE, mpirun=Path("/bin/echo"))
+    job = Job(
+        id="c/s-000",
+        program=["probe", "--plan", "a b"],
+        placement=placement,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        extra={},
+        timeout_seconds=20,
+    )
+    done = launcher_for(None).run(OpenMpi(), echo, job)
+    assert done.argv == ["/bin/echo", "-np", "6", *words, "probe", "--plan", "a b"]
+    assert done.stdout.split() == " ".join(done.argv[1:]).split()
 
 
 # --- the installed one --------------------------------------------------------------------------
@@ -274,7 +283,7 @@ def test_what_the_installed_library_says_to_a_bad_value() -> None:
     family, found = libraries.find()
     bad = {"OMPI_MCA_coll_tuned_bcast_algorithm": "no_such_algorithm"}
     bad |= {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
-    environment = os.environ | family.environment()
+    environment = os.environ | family.environment(found)
     words: list[str | Path] = [found.mpirun, "-np", "1"]
     words += [_program(), "system"]
     ranks = process.run(words, timeout_seconds=60, environment=environment | bad)

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from plumbline import libraries, simulation
-from plumbline.launch import Job
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
 from plumbline.settings import Settings, load
@@ -34,16 +33,16 @@ def installed(folder: Path) -> Installation:
 def test_defaults() -> None:
     found = load(None, {"simulate": "mvapich2"})
     assert found.simulation == Simulation(library="mvapich2")
-    assert (found.nprocs, found.nodes, found.ppn) == (32, 32, 1)
+    assert (found.nprocs, found.node_count, found.ppn) == (32, 32, 1)
     assert (found.launches, found.launches_max) == (1, 1)
     assert design_of(found).launches == (1,)
-    assert load(None, {"simulate": "ompi", "nprocs": 5}).nodes == 5
+    assert load(None, {"simulate": "ompi", "nprocs": 5}).node_count == 5
 
 
 def test_a_campaign_of_this_machine_keeps_its_identity() -> None:
     """What is not simulated is written as it was before there were simulations."""
     found = load(None, {"nprocs": 4})
-    assert (found.simulation, found.nodes, found.ppn) == (None, 1, 4)
+    assert (found.simulation, found.node_count, found.ppn) == (None, 1, 4)
     assert b"simulate" not in msgspec.json.encode(found)
     assert b"variants" not in msgspec.json.encode(found)
 
@@ -136,10 +135,10 @@ def test_a_machine_is_its_platform() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    job = Job(["/opt/probe", "--plan", "/tmp/plan"], 3, False, tmp_path)
-    words = Simulated(SLOW).command(installed(Path("/opt/bin")), job)
+    program = ["/opt/probe", "--plan", "/tmp/plan"]
+    words = Simulated(SLOW).command(installed(Path("/opt/bin")), program, 3, tmp_path)
     assert words[:4] == ["/opt/bin/smpirun", "-quiet", "-np", "3"]
-    assert words[-3:] == job.program
+    assert words[-3:] == program
     assert "--cfg=smpi/coll-selector:ompi" in words
     assert "--cfg=smpi/simulate-computation:no" in words
     assert Path(words[words.index("-platform") + 1]).read_text() == simulation.platform(SLOW, 3)
@@ -148,9 +147,9 @@ def test_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/tmp/a b/plan", "/tmp/*/plan", "/tmp/$HOME/plan"])
 def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> None:
-    job = Job(["/opt/probe", "--plan", path], 3, False, tmp_path)
+    program = ["/opt/probe", "--plan", path]
     with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
-        Simulated(SLOW).command(installed(Path("/opt/bin")), job)
+        Simulated(SLOW).command(installed(Path("/opt/bin")), program, 3, tmp_path)
 
 
 # --- SimGrid as a library -----------------------------------------------------------------------

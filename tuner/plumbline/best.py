@@ -91,8 +91,9 @@ def find(
     sizes of a function share their launches. `step` is told what is under way; `compare` takes log
     ratios, one a launch. Raises PlumblineError when a launch fails."""
     cells = []
+    nprocs = starter.placement.nprocs
     for function in dict.fromkeys(target.function for target in fields):
-        step(f"{function}, {starter.nprocs} ranks")
+        step(f"{function}, {nprocs} ranks")
         here = {target: one for target, one in fields.items() if target.function == function}
         entries = {target: [*one.library, *one.ours] for target, one in here.items()}
         heat = _run(starter, plan, environment, entries, heats, compare)
@@ -104,7 +105,12 @@ def find(
         final = _run(starter, plan, environment, last, finals, compare)
         cells += [
             _cell(
-                target, starter.nprocs, fronts[target], final[target], len(entries[target]), compare
+                target,
+                nprocs,
+                fronts[target],
+                final[target],
+                len(entries[target]),
+                compare,
             )
             for target in here
         ]

@@ -21,8 +21,8 @@ import msgspec
 from plumbline import proof, tables
 from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
-from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series, Starter
+from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
@@ -55,18 +55,18 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
                 "parameters, `plumbline variants` shows them"
             )
     text = msgspec.json.encode(settings).decode()
-    return enter(db, bench, text, settings.nprocs, new=new, mark="x", nodes=settings.nodes)
+    placement = settings.placement(bench.launcher.processing_units())
+    return enter(db, bench, text, placement, new=new, mark="x")
 
 
 def enter(
     db: Database,
     bench: Workbench,
     text: str,
-    nprocs: int,
+    placement: Placement,
     *,
     new: bool,
     mark: str,
-    nodes: int = 1,
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
     stands between number of ranks and hash in its id."""
@@ -80,14 +80,15 @@ def enter(
     machines.put_machine(db, bench.machine)
     machines.put_library(db, library)
     campaign = Campaign(
-        id=f"{library.id}-{nprocs}{mark}{asked[:6]}" + (f"-{len(same) + 1}" if same else ""),
+        id=f"{library.id}-{placement.nprocs}{mark}{asked[:6]}"
+        + (f"-{len(same) + 1}" if same else ""),
         key=key,
         machine=bench.machine.id,
         library_fingerprint=library.fingerprint,
-        nprocs=nprocs,
-        nodes=nodes,
-        ppn=nprocs // nodes,
-        oversubscribed=nodes == 1 and nprocs > processing_units(),
+        nprocs=placement.nprocs,
+        nodes=placement.nodes,
+        ppn=placement.ppn,
+        oversubscribed=placement.oversubscribed,
         settings=text,
         state="running",
         started=now(),
@@ -100,11 +101,12 @@ def enter(
 def _circumstances(bench: Workbench) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
     left_out = set(bench.family.settings_in(dict(os.environ)))
-    prefixes = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_", "UCX_", "FI_")
+    libraries = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
+    below = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
     return [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
-        if name.startswith(prefixes) and name not in left_out
+        if name.startswith(libraries + below) and name not in left_out
     ]
 
 
@@ -131,20 +133,18 @@ MOST_RANKS_PER_UNIT = 32
 
 def starter(bench: Workbench, settings: Settings) -> Starter:
     """Raises UsageError for more ranks than this machine can hold."""
-    most = MOST_RANKS_PER_UNIT * processing_units()
-    real = settings.simulation is None
-    if real and settings.nprocs > most:
+    units = bench.launcher.processing_units()
+    if units is not None and settings.ppn > MOST_RANKS_PER_UNIT * units:
         raise UsageError(
-            f"{settings.nprocs} ranks on {counted(processing_units(), 'processing unit')}: at most "
-            f"{most} are started here"
+            f"{counted(settings.ppn, 'rank')} on {counted(units, 'processing unit')}: at most "
+            f"{MOST_RANKS_PER_UNIT * units} are started there"
         )
     return Starter(
         family=bench.family,
         installation=bench.installation,
         launcher=bench.launcher,
         probe=bench.probe,
-        nprocs=settings.nprocs,
-        oversubscribed=real and settings.nprocs > processing_units(),
+        placement=settings.placement(units),
         timeout_seconds=settings.launch_timeout_seconds,
     )
 
@@ -233,7 +233,7 @@ class Loop:
         if stuck:
             winners = self._rounds.second(number, current, self._environment(), winners)
         if fresh:
-            hot = self._bench.space.hot.environment
+            hot = self._bench.space.hot_environment
             refine = self._within_budget()
             winners = winners + self._rounds.first(number, current, hot, refine=refine)
         return bool(fresh or stuck), winners

@@ -96,7 +96,7 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
     knob = (("coll_tuned_bcast_algorithm", "binomial"),)
-    yield _one_launch(bench, settings, bench.space.hot.environment, knob, "switches knobs")[0]
+    yield _one_launch(bench, settings, bench.space.hot_environment, knob, "switches knobs")[0]
     yield from _factors(records)
 
 

@@ -19,8 +19,9 @@ from typing import Protocol
 import msgspec
 
 from plumbline import factors, process
-from plumbline.launch import Job, Launcher, run_alone
+from plumbline.launch import Job, Launcher
 from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import events, ndjson, runs
 from plumbline_db.connection import Database
@@ -72,16 +73,14 @@ class Starter:
         installation: Installation,
         launcher: Launcher,
         probe: Path,
-        nprocs: int,
-        oversubscribed: bool,
+        placement: Placement,
         timeout_seconds: float,
     ) -> None:
         self.family = family
-        self.nprocs = nprocs
+        self.placement = placement
         self._installation = installation
         self._launcher = launcher
         self._probe = probe
-        self._oversubscribed = oversubscribed
         self._timeout_seconds = timeout_seconds
 
     def clean_environment(self) -> dict[str, str]:
@@ -89,7 +88,7 @@ class Starter:
         environment = dict(os.environ)
         for name in self.family.settings_in(environment):
             del environment[name]
-        return environment | self.family.environment()
+        return environment | self.family.environment(self._installation)
 
     def refusal(self, text: str) -> str | None:
         """Why the probe would not take the plan `text`; None when it would."""
@@ -97,7 +96,7 @@ class Starter:
             file = Path(folder, "plan")
             file.write_text(text)
             words = [str(self._probe), "--check-plan", str(file)]
-            done = run_alone(self._launcher, self._installation, words, 60)
+            done = self._launcher.alone(self._installation, words, 60)
         return done.stderr.strip()[-500:] if done.status != 0 else None
 
     def start(
@@ -105,18 +104,20 @@ class Starter:
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         """One launch of the plan `text`; `extra` is its environment beyond the clean one."""
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            plan_file, record_file = Path(folder, "plan"), Path(folder, "records.ndjson")
+        id = f"{campaign}/{suite}-{sequence:03d}"
+        with self._launcher.folder(id) as folder:
+            plan_file, record_file = folder / "plan", folder / "records.ndjson"
             plan_file.write_text(text)
-            program = [str(self._probe), "--plan", str(plan_file), "--out", str(record_file)]
-            argv = self._launcher.command(
-                self._installation, Job(program, self.nprocs, self._oversubscribed, Path(folder))
-            )
-            done = process.run(
-                argv,
-                timeout_seconds=self._timeout_seconds,
+            job = Job(
+                id=id,
+                program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
+                placement=self.placement,
+                folder=folder,
                 environment=self.clean_environment() | extra,
+                extra=extra,
+                timeout_seconds=self._timeout_seconds,
             )
+            done = self._launcher.run(self.family, self._installation, job)
             whole = record_file.is_file()
             part = record_file.with_name(record_file.name + ".part")
             silent_seconds = time.time() - part.stat().st_mtime if part.is_file() else 0.0
@@ -130,13 +131,13 @@ class Starter:
         reason = self._reason(done, whole, records, silent_seconds)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         run = Run(
-            id=f"{campaign}/{suite}-{sequence:03d}",
+            id=id,
             campaign=campaign,
             suite=suite,
             sequence=sequence,
             outcome="failed" if reason else "finished",
             reason=reason,
-            argv=argv,
+            argv=done.argv,
             environment=extra,
             plan=text,
             stderr=done.stderr,

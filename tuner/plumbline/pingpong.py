@@ -11,7 +11,9 @@ import msgspec
 
 from plumbline import campaign as loop
 from plumbline import hockney
+from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
+from plumbline.placement import here
 from plumbline.plan import Plan, RoundTrips
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns
@@ -58,7 +60,9 @@ def plan(settings: Settings) -> Plan:
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
-    return loop.enter(db, bench, text, settings.nprocs, new=new, mark="pp")
+    return loop.enter(
+        db, bench, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
+    )
 
 
 def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:

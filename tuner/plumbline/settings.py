@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from plumbline.machine import processing_units
+from plumbline.placement import Bind, MapBy, Placement
 from plumbline.plan import TYPE_BYTES
 from plumbline.simulation import NPROCS as SIMULATED_NPROCS
 from plumbline.simulation import Simulation, known
@@ -29,6 +30,10 @@ BARRIER = "barrier"  # the start scheme of a campaign that names none
 
 # A simulated machine does the same in every launch, and nearly so in every repetition.
 SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
+
+
+# The tables that say where ranks come from; at most one of them is given.
+PLACES = ("simulate",)
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     simulate: a simulated machine in place of this one (docs/simulated.md).
     variants: ours that may be tried (unset: all).
     sync: how ranks start a call (unset: barrier).
+    nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
+    a rank). bind, map_by: asked of mpirun (unset: the library's own).
     """
 
     nprocs: int = 0
@@ -75,6 +82,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     simulate: Simulation | msgspec.UnsetType = msgspec.UNSET
     variants: list[str] | msgspec.UnsetType = msgspec.UNSET
     sync: str | msgspec.UnsetType = msgspec.UNSET
+    nodes: int | msgspec.UnsetType = msgspec.UNSET
+    bind: Bind | msgspec.UnsetType = msgspec.UNSET
+    map_by: MapBy | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def simulation(self) -> Simulation | None:
@@ -94,12 +104,30 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         }
 
     @property
-    def nodes(self) -> int:
-        return 1 if self.simulation is None else self.nprocs
+    def place(self) -> Any:
+        """The table that says where ranks come from; None: this machine."""
+        tables = (getattr(self, key) for key in PLACES)
+        return next((one for one in tables if not isinstance(one, msgspec.UnsetType)), None)
+
+    @property
+    def node_count(self) -> int:
+        if isinstance(self.nodes, msgspec.UnsetType):
+            return 1 if self.simulation is None else self.nprocs
+        return self.nodes
 
     @property
     def ppn(self) -> int:
-        return self.nprocs // self.nodes
+        return self.nprocs // self.node_count
+
+    def placement(self, processing_units: int | None) -> Placement:
+        """`processing_units` of a node; None where nothing is shared."""
+        return Placement(
+            nodes=self.node_count,
+            ppn=self.ppn,
+            bind="" if isinstance(self.bind, msgspec.UnsetType) else self.bind,
+            map_by="" if isinstance(self.map_by, msgspec.UnsetType) else self.map_by,
+            oversubscribed=processing_units is not None and self.ppn > processing_units,
+        )
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
@@ -139,6 +167,12 @@ def _checked(where: str, settings: Settings) -> Settings:
         "sizes must be positive and at least two": len(set(settings.sizes)) < 2
         or min(settings.sizes, default=0) < 1,
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
+        "nodes must divide nprocs": settings.nodes is not msgspec.UNSET
+        and (settings.node_count < 1 or nprocs % settings.node_count != 0),
+        f"at most one of the tables {', '.join(PLACES)} can say where ranks come from": sum(
+            not isinstance(getattr(settings, key), msgspec.UnsetType) for key in PLACES
+        )
+        > 1,
         "root must be a rank": not 0 <= settings.root < nprocs,
         "launches must be at least 6 (fewer cannot show anything)": not simulated
         and settings.launches < 6,

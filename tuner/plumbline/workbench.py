@@ -12,14 +12,12 @@ import msgspec
 from plumbline import guidelines as guideline_file
 from plumbline import libraries, paths, process
 from plumbline.guidelines import Guidelines
-from plumbline.launch import Launcher, launchers, run_alone
-from plumbline.launch.simulated import Simulated
+from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob
-from plumbline.machine import this_machine
+from plumbline.placement import Placement
 from plumbline.search import space as spaces
 from plumbline.search.space import Space
 from plumbline.settings import Settings
-from plumbline.simulation import machine as simulated_machine
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -106,7 +104,7 @@ class Workbench(msgspec.Struct, frozen=True):
     guidelines: Guidelines
     space: Space
     knobs: Mapping[str, Knob]
-    launcher: Launcher = msgspec.field(default_factory=lambda: launchers()["local"])
+    launcher: Launcher = msgspec.field(default_factory=lambda: launcher_for(None))
 
 
 def workbench(
@@ -117,19 +115,19 @@ def workbench(
     """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
     for a simulated machine."""
     simulation = settings.simulation if settings else None
-    if settings is None or simulation is None:
-        machine, launcher = this_machine(), launchers()["local"]
+    if simulation is None:
         family, installation = libraries.find(mpi_prefix)
     else:
-        machine, launcher = simulated_machine(simulation, settings.nprocs), Simulated(simulation)
         family, installation = libraries.find_simulated(simulation.library, mpi_prefix)
+    launcher = launcher_for(settings.place if settings else None)
+    placement = settings.placement(None) if settings else Placement(nodes=1, ppn=1)
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id)
-    catalogue = list_of(probe, partial(run_alone, launcher, installation))
+    catalogue = list_of(probe, partial(launcher.alone, installation))
     rules = guideline_file.load(guidelines)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Workbench(
-        machine=machine,
+        machine=launcher.machine(placement),
         family=family,
         installation=installation,
         probe=probe,
@@ -148,7 +146,7 @@ def set_by_site(bench: Workbench) -> list[str]:
     return [
         f"{knob.name} = {knob.value} is set by {knob.source}"
         for name, knob in sorted(bench.knobs.items())
-        if name.startswith(bench.space.parameters_prefix) and knob.source
+        if bench.space.ours(name) and knob.source
     ]
 
 

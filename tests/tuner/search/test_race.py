@@ -50,7 +50,7 @@ class Ran:
         refine: bool = True,
     ) -> None:
         lab = Laboratory(db, campaign.id, starter)
-        self.race = Race(lab, menu(), PLAN, SPACE.hot.environment, EFFORT, "search-1")
+        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
         self.trials = self.race.run(targets, refine=refine)
         self.runs = runs.listing(db, campaign.id)
 
@@ -85,7 +85,7 @@ def test_heats_in_order_each_with_its_default_and_a_duplicate(
         entered = ran.entered(suite)
         assert (BCAST, DEFAULT, "default") in entered
         assert (BCAST, DEFAULT, "plain") in entered
-    assert all(one.environment == SPACE.hot.environment for one in ran.runs)
+    assert all(one.environment == SPACE.hot_environment for one in ran.runs)
 
 
 def test_the_algorithms_heat_holds_the_whole_menu(db: Database, campaign: Campaign) -> None:

@@ -160,9 +160,9 @@ GOOD = """
 family = "openmpi"
 min_version = "4.1.0"
 below_version = "5.0.0"
-parameters_prefix = "coll_tuned_"
-rules_v2_since = "4.1.8"
+prefixes = ["coll_tuned_"]
 [hot]
+switch = "communicator"
 environment = { A = "1" }
 [[function]]
 name = "MPI_Bcast"
@@ -175,7 +175,7 @@ knob = "coll_tuned_bcast_algorithm_segmentsize"
 algorithms = ["chain"]
 values = [0, 1024]
 unit = "bytes"
-rules = "v1"
+scope = "each"
 summary = "s"
 [[ignored]]
 reason = "r"
@@ -203,7 +203,7 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
         ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown field `colour`"),
         ("id = 1", 'id = "one"', r"Expected `int`, got `str` - at `\$\.function\[0\]\.algorithms"),
         ('sizes = "each"', 'sizes = "some"', "Invalid enum value 'some'"),
-        ('rules = "v1"', 'rules = "v3"', "Invalid enum value 'v3'"),
+        ('scope = "each"', 'rules = "v3"', "Invalid enum value 'v3'"),
         (
             '= ["chain"]',
             '= ["chain", "ring", "star"]',

@@ -165,7 +165,7 @@ def command(
         runtime=runtime,
         window_us=window_us,
     )
-    environment = bench.space.hot.environment if knobs else {}
+    environment = bench.space.hot_environment if knobs else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:

@@ -153,7 +153,7 @@ def _best(
     return best.find(
         campaign.starter(bench, settings),
         Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
-        bench.space.hot.environment,
+        bench.space.hot_environment,
         {
             Target(function, size): best.field(
                 menu, bench.catalogue, function, size, settings.nprocs

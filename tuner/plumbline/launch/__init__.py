@@ -1,64 +1,90 @@
-"""Ways to start ranks: one file each, registered by decorator. A launcher turns a job into a list
-of arguments; it starts nothing itself."""
+"""Ways to start ranks: one file each, registered by decorator with the table of a campaign file
+that asks for it.
+
+A launcher takes a job and brings back how it ended. How its library's own mpirun is spoken to is
+the family's matter (libraries/)."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from plumbline import process
-from plumbline.libraries import Installation
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline.process import Finished
+from plumbline_db.records import Machine
 
 
-class Job(msgspec.Struct, frozen=True):
-    """`program` is the probe (or an application) with its arguments. `folder` is the job's own, for
-    files that the command names; it lives as long as the job."""
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """`id` says which launch it is: one that is asked for again is the same job. `program` is the
+    probe (or an application) with its arguments. `folder` is the job's own, for its files: those of
+    the program, and those that the command names. `environment` is the whole of it, `extra` what
+    this launch has beyond a clean one."""
 
+    id: str
     program: list[str]
-    nprocs: int
-    oversubscribed: bool
+    placement: Placement
     folder: Path
+    environment: dict[str, str]
+    extra: dict[str, str]
+    timeout_seconds: float
 
 
 class Launcher(Protocol):
     name: str
 
-    def command(self, installation: Installation, job: Job) -> list[str]:
-        """The whole argument list that starts the job."""
+    def machine(self, placement: Placement) -> Machine:
+        """Who the database knows the machine by that these ranks run on."""
         ...
 
-    def alone(self, installation: Installation, job: Job) -> list[str]:
-        """The same for a program of one process that calls no MPI."""
+    def processing_units(self) -> int | None:
+        """Of a node; None where that is for others to say, or nothing is shared."""
+        ...
+
+    def folder(self, id: str) -> AbstractContextManager[Path]:
+        """The folder of the job `id`; it is there as long as the job may need it."""
+        ...
+
+    def run(self, family: Family, installation: Installation, job: Job) -> Finished:
+        """To the end of the job, whatever that is; nobody is left behind. Raises PlumblineError
+        where it cannot be started at all."""
+        ...
+
+    def alone(self, installation: Installation, program: list[str], seconds: float) -> Finished:
+        """The same for a program of one process that calls no MPI, here and now."""
         ...
 
 
-_LAUNCHERS: dict[str, Launcher] = {}
+_LAUNCHERS: dict[str, Callable[..., Launcher]] = {}
+_TABLES: dict[type, str] = {}
 
 
-def launcher(name: str) -> Callable[[type], type]:
+def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
+    """Registers a launcher. What is made of it takes the `table` of a campaign file that asks for
+    it; without one it takes nothing."""
+
     def register(implementation: type) -> type:
         if name in _LAUNCHERS:
             raise ValueError(f"launcher {name} is registered twice")
-        _LAUNCHERS[name] = implementation()
+        _LAUNCHERS[name] = implementation
+        if table is not None:
+            _TABLES[table] = name
         return implementation
 
     return register
 
 
-def launchers() -> dict[str, Launcher]:
+def launchers() -> dict[str, Callable[..., Launcher]]:
     from . import local, simulated  # noqa: F401 - they register themselves
 
     return _LAUNCHERS
 
 
-def run_alone(
-    launcher: Launcher, installation: Installation, program: list[str], timeout_seconds: float
-) -> process.Finished:
-    """Runs a program built for this library that calls no MPI."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        argv = launcher.alone(installation, Job(program, 1, False, Path(folder)))
-        return process.run(argv, timeout_seconds=timeout_seconds)
+def launcher_for(place: Any) -> Launcher:
+    """The launcher that `place`, a table of a campaign file, asks for; None: this machine."""
+    known = launchers()
+    return known["local"]() if place is None else known[_TABLES[type(place)]](place)

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from plumbline.libraries import Installation
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from plumbline import machine, process
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline_db.records import Machine
 
 from . import Job, launcher
+
+
+@contextmanager
+def short_lived(id: str) -> Iterator[Path]:
+    """A folder of temporary files, for a job that ends with this process."""
+    del id
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        yield Path(folder)
 
 
 @launcher("local")
 class Local:
     name = "local"
 
-    def command(self, installation: Installation, job: Job) -> list[str]:
-        words = [str(installation.mpirun), "-np", str(job.nprocs)]
-        if job.oversubscribed:
-            # Bound, so that the system does not place the ranks anew in each launch.
-            words += ["--oversubscribe", "--bind-to", "core:overload-allowed"]
-        return [*words, *job.program]
+    def machine(self, placement: Placement) -> Machine:
+        del placement
+        return machine.this_machine()
 
-    def alone(self, installation: Installation, job: Job) -> list[str]:
+    def processing_units(self) -> int | None:
+        return machine.processing_units()
+
+    folder = staticmethod(short_lived)
+
+    def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        words = [str(installation.mpirun), *family.words(job.placement), *job.program]
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
+
+    def alone(
+        self, installation: Installation, program: list[str], seconds: float
+    ) -> process.Finished:
         del installation
-        return job.program
+        return process.run(program, timeout_seconds=seconds)

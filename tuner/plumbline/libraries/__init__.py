@@ -5,12 +5,13 @@ needs in the environment. It starts nothing but the library's own tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
@@ -50,8 +51,17 @@ class Family(Protocol):
         """Every parameter the library reports."""
         ...
 
-    def environment(self) -> dict[str, str]:
-        """Variables its launcher needs on this machine."""
+    def environment(self, installation: Installation) -> dict[str, str]:
+        """Variables its mpirun and its programs need on this machine."""
+        ...
+
+    def words(self, placement: Placement) -> list[str]:
+        """Options by which its mpirun starts the ranks of `placement`."""
+        ...
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        """Variables that put knobs in force for a whole launch, at every message size, so that the
+        library says what it does not take."""
         ...
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

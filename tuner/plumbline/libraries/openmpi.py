@@ -6,9 +6,11 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline import process
+from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
@@ -85,11 +87,25 @@ class OpenMpi:
             for name, found in fields.items()
         }
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, installation: Installation) -> dict[str, str]:
+        del installation
         if os.geteuid() != 0:
             return {}
         names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
         return {name + suffix: "1" for name in names for suffix in ("", "_CONFIRM")}
+
+    def words(self, placement: Placement) -> list[str]:
+        words = ["-np", str(placement.nprocs)]
+        if placement.oversubscribed:
+            # Bound, so that the system does not place the ranks anew in each launch.
+            words += ["--oversubscribe", "--bind-to", "core:overload-allowed"]
+        return words
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
+        if any(name.startswith("coll_tuned_") for name in knobs):
+            values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
+        return values
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")

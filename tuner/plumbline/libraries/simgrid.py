@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline import process
+from plumbline.placement import Placement
 from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -65,7 +67,16 @@ class SimGrid:
         del installation
         return {}
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, installation: Installation) -> dict[str, str]:
+        del installation
+        return {}
+
+    def words(self, placement: Placement) -> list[str]:
+        return ["-np", str(placement.nprocs)]
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        if knobs:
+            raise ValueError("no parameter of SimGrid can be set")
         return {}
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

@@ -21,6 +21,7 @@ from plumbline import campaign as loop
 from plumbline import settings as campaign_settings
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Progress, Starter
+from plumbline.placement import here
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
@@ -82,7 +83,14 @@ def begin(
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
-        row = loop.enter(db, bench, settings.text(nprocs), nprocs, new=new, mark="r")
+        row = loop.enter(
+            db,
+            bench,
+            settings.text(nprocs),
+            here(nprocs, processing_units()),
+            new=new,
+            mark="r",
+        )
         lab = Laboratory(db, row.id, _starter(bench, settings, nprocs), progress)
         ranks.append(Rank(nprocs, row, lab))
     return ranks

@@ -168,17 +168,17 @@ class Menu:
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:
         # Parameters are spelled out: in a rules file "left out" does not mean the default.
-        values = {entry.knob: name}
+        values = {entry.knob: name} | entry.needs | entry.algorithm(name).needs
         for parameter in self._parameters(entry, name):
             values[parameter.knob] = self._installed[parameter.knob].value
         return Candidate(knobs=knobs(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
         """Those that this library has, and that an exported file for it can hold for each size."""
-        v2 = version.at_least(self._library.version, self._space.rules_v2_since)
-        allowed = {"v1", "v2"} if v2 else {"v1"}
         return [
             one
             for one in entry.parameters_of(algorithm)
-            if one.rules in allowed and one.knob in self._installed
+            if one.scope == "each"
+            and version.at_least(self._library.version, one.each_since)
+            and one.knob in self._installed
         ]

@@ -19,16 +19,28 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What stands in a table. It may be there for some versions of the library alone."""
+
+    min_version: str = "0"
+    below_version: str = ""
+
+    def holds(self, library: str) -> bool:
+        """Whether it is there in this version."""
+        return version.at_least(library, self.min_version) and not (
+            self.below_version and version.at_least(library, self.below_version)
+        )
 
 
 class Algorithm(_Entry, frozen=True):
-    """One value of a function's algorithm knob, and where it may be used."""
+    """One value of a function's algorithm knob, and where it may be used. `name` is the value as
+    the library takes it, `id` its number where names have numbers; `needs` are knobs that this
+    value wants beside it."""
 
-    id: int
     name: str
     summary: str
+    id: int = 0
+    needs: dict[str, str] = {}
     commutative_only: bool = False
     power_of_two: bool = False
     even_processes: bool = False
@@ -44,20 +56,27 @@ class Algorithm(_Entry, frozen=True):
 
 
 class Parameter(_Entry, frozen=True):
-    """A numeric knob that only some algorithms read. `rules` says in which version of the rules
-    file it can be written per message size; `global` means one value for the whole process."""
+    """A numeric knob that only some algorithms read. `scope` is `each` where an exported file can
+    hold it for each message size (from the version `each_since` on), `process` where the whole
+    process has one value. Legal are `least` to `most`; `values` are worth a try. `default` is the
+    library's own, where it is the same everywhere."""
 
     knob: str
     algorithms: list[str]
     values: list[int]
     unit: str
-    rules: Literal["v1", "v2", "global"]
+    scope: Literal["each", "process"]
     summary: str
+    each_since: str = "0"
+    least: int = 0
+    most: int = 2**31 - 1
+    default: str | None = None
 
 
 class FunctionSpace(_Entry, frozen=True):
-    """`sizes` is `each` where the choice may depend on the message size, `one` where a legal
-    program needs the same choice for every size."""
+    """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
+    must hold for every size (a legal program needs it, or the library has no other way). `needs`
+    are knobs that any value of `knob` wants beside it."""
 
     name: str
     knob: str
@@ -65,6 +84,7 @@ class FunctionSpace(_Entry, frozen=True):
     summary: str
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []
+    needs: dict[str, str] = {}
 
     def algorithm(self, name: str) -> Algorithm:
         return next(one for one in self.algorithms if one.name == name)
@@ -73,26 +93,52 @@ class FunctionSpace(_Entry, frozen=True):
         return [one for one in self.parameters if algorithm in one.algorithms]
 
 
+class Setting(_Entry, frozen=True):
+    """A knob of the process as a whole: transport, eager limits, ranks of components. Numbers are
+    legal from `least` to `most` (in `unit`); a `choice` takes one of `values`. `values` are worth a
+    try, the library's own `default` among them or not. `when` names knobs with the values under
+    which the library reads it. `functions` are those it can change; none: all."""
+
+    knob: str
+    unit: str
+    summary: str
+    values: list[str | int]
+    default: str | None = None
+    least: int = 0
+    most: int = 2**63 - 1
+    when: dict[str, str] = {}
+    hot: bool = False
+    functions: list[str] = []
+
+
 class Ignored(_Entry, frozen=True):
     reason: str
     knobs: list[str]
 
 
 class Hot(_Entry, frozen=True):
-    """What a launch needs so that knobs can be switched inside it."""
+    """How the knobs of functions are switched inside a launch: `communicator` where a communicator
+    keeps the values it was made under, `call` where each call reads them. `environment` is what a
+    launch needs for that."""
 
-    environment: dict[str, str]
+    switch: Literal["communicator", "call"]
+    environment: dict[str, str] = {}
 
 
 class Space(_Entry, frozen=True):
+    """Every knob whose name starts with one of `prefixes` stands in the file once. Without `hot`
+    all knobs are cold: they are put in force when a launch starts."""
+
     family: str
-    min_version: str
-    below_version: str
-    parameters_prefix: str
-    rules_v2_since: str
-    hot: Hot
+    prefixes: list[str]
     function: list[FunctionSpace]
+    hot: Hot | None = None
+    setting: list[Setting] = []
     ignored: list[Ignored] = []
+
+    @property
+    def hot_environment(self) -> dict[str, str]:
+        return self.hot.environment if self.hot else {}
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)
@@ -101,11 +147,41 @@ class Space(_Entry, frozen=True):
         """Every knob the file speaks of, with the function or the reason it stands under."""
         found: dict[str, str] = {}
         for entry in self.function:
+            found.update(dict.fromkeys(_needed(entry), entry.name))
+        for entry in self.function:
             found[entry.knob] = entry.name
             found.update({parameter.knob: entry.name for parameter in entry.parameters})
+        for setting in self.setting:
+            found[setting.knob] = setting.summary
         for ignored in self.ignored:
             found.update(dict.fromkeys(ignored.knobs, ignored.reason))
         return found
+
+    def ours(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.prefixes))
+
+    def at(self, library: str) -> Space:
+        """Without what this version of the library does not have."""
+        return msgspec.structs.replace(
+            self,
+            function=[
+                msgspec.structs.replace(
+                    entry,
+                    algorithms=[one for one in entry.algorithms if one.holds(library)],
+                    parameters=[one for one in entry.parameters if one.holds(library)],
+                )
+                for entry in self.function
+                if entry.holds(library)
+            ],
+            setting=[one for one in self.setting if one.holds(library)],
+            ignored=[one for one in self.ignored if one.holds(library)],
+        )
+
+
+def _needed(entry: FunctionSpace) -> Iterable[str]:
+    yield from entry.needs
+    for one in entry.algorithms:
+        yield from one.needs
 
 
 def load(path: Path) -> Space:
@@ -124,12 +200,8 @@ def for_library(folder: Path, library: Library) -> Space:
     fitting = []
     for path in sorted(folder.glob("*.toml")):
         space = load(path)
-        if (
-            space.family == library.family
-            and version.at_least(library.version, space.min_version)
-            and not version.at_least(library.version, space.below_version)
-        ):
-            fitting.append((path, space))
+        if space.family == library.family and space.holds(library.version):
+            fitting.append((path, space.at(library.version)))
     if not fitting:
         raise PlumblineError(
             f"no search space in {folder} fits {library.id}; copy the nearest one, set its "
@@ -144,18 +216,27 @@ def for_library(folder: Path, library: Library) -> Space:
 def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
     """What the space and the installed library do not have in common, as sentences."""
     known = space.knobs()
-    reported = {name for name in installed if name.startswith(space.parameters_prefix)}
+    reported = {name for name in installed if space.ours(name)}
     found = [
         f"{name} is reported by the library but stands nowhere in the search space"
         for name in sorted(reported - known.keys())
     ]
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
-        for name in sorted(known.keys() - reported)
+        for name in sorted(known.keys() - installed.keys())
     ]
     for entry in space.function:
-        if entry.knob in installed:
+        if entry.knob in installed and installed[entry.knob].choices:
             found += _enumerator_differences(entry, installed[entry.knob])
+    numbers: list[Parameter | Setting] = [*space.setting]
+    numbers += [one for entry in space.function for one in entry.parameters]
+    for number in numbers:
+        knob = installed.get(number.knob)
+        if knob and number.default not in (None, knob.value) and not knob.source:
+            found.append(
+                f"{number.knob}: the default is {number.default!r} in the search space and "
+                f"{knob.value!r} in the library"
+            )
     return found
 
 
@@ -189,13 +270,27 @@ def _check(path: Path, space: Space) -> None:
     groups: list[list[str]] = [
         [entry.knob, *(one.knob for one in entry.parameters)] for entry in space.function
     ]
+    groups += [[one.knob] for one in space.setting]
     groups += [ignored.knobs for ignored in space.ignored]
     for knob in (knob for group in groups for knob in group):
         if knob in seen:
             raise UsageError(f"search space {path}: {knob} stands there twice")
         seen.add(knob)
-    for bound in (space.min_version, space.below_version, space.rules_v2_since):
+    for setting in space.setting:
+        numbers = [value for value in setting.values if isinstance(value, int)]
+        if any(not setting.least <= value <= setting.most for value in numbers):
+            raise UsageError(f"search space {path}: {setting.knob}: a value is out of its range")
+    for bound in _versions(space):
         try:
             version.key(bound)
         except ValueError as error:
             raise UsageError(f"search space {path}: {error}") from error
+
+
+def _versions(space: Space) -> Iterable[str]:
+    entries: list[_Entry] = [space, *space.function, *space.setting, *space.ignored]
+    for function in space.function:
+        entries += [*function.algorithms, *function.parameters]
+        yield from (one.each_since for one in function.parameters)
+    for entry in entries:
+        yield from filter(None, (entry.min_version, entry.below_version))

@@ -1,0 +1,45 @@
+"""Where the ranks of a launch are put: part of what a measurement is a measurement of."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+
+# What every mpirun can be asked for, whatever it calls it.
+Bind = Literal["core", "socket", "numa", "none"]
+MapBy = Literal["core", "socket", "numa", "node"]
+BINDS: tuple[str, ...] = get_args(Bind)
+MAPS: tuple[str, ...] = get_args(MapBy)
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """`nodes` times `ppn` ranks. `bind` and `map_by` are empty where the library decides.
+    `oversubscribed`: more ranks on a node than it has processing units."""
+
+    nodes: int
+    ppn: int
+    bind: str = ""
+    map_by: str = ""
+    oversubscribed: bool = False
+
+    @property
+    def nprocs(self) -> int:
+        return self.nodes * self.ppn
+
+
+def here(nprocs: int, processing_units: int) -> Placement:
+    """All ranks on one node that has so many processing units."""
+    return Placement(nodes=1, ppn=nprocs, oversubscribed=nprocs > processing_units)
+
+
+def parse(text: str) -> tuple[int, int]:
+    """`32x16` -> (nodes, ranks a node). Raises UsageError."""
+    nodes, cross, ppn = text.partition("x")
+    if not (cross and nodes.isascii() and nodes.isdigit() and ppn.isascii() and ppn.isdigit()):
+        raise UsageError(f"{text!r}: a layout is nodes x ranks a node, as in 32x16")
+    if int(nodes) < 1 or int(ppn) < 1:
+        raise UsageError(f"{text!r}: nodes and ranks a node start at 1")
+    return int(nodes), int(ppn)
