@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline import proof
+from plumbline.libraries.openmpi import RULES as RULES_FILE
+from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
@@ -54,7 +56,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
     if not winners:
         return
     (text,) = ompi_rules.files(bundle(*winners)).values()
-    before, after = rules_reader.read(text), rules_reader.read(proof.rules_canary(text))
+    before, after = rules_reader.read(text), rules_reader.read(rules_canary(text))
     assert before.version == after.version
     flat, spoilt = (
         [
@@ -75,7 +77,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
 def test_a_version_2_rules_file_keeps_its_header() -> None:
     reduce = tuned("MPI_Reduce", "in-order_binary", 1024, 4096, max_requests=4)
     (text,) = ompi_rules.files(bundle(reduce, version="5.0.11")).values()
-    spoilt = proof.rules_canary(text)
+    spoilt = rules_canary(text)
     assert spoilt.startswith("rule-file-version-2\n")
     found = rules_reader.read(spoilt).decision(COLLECTIVES["MPI_Reduce"].rule_id, 4, 2048)
     assert found[0] == 99 and found[3] == 4
@@ -124,7 +126,7 @@ def test_the_exported_file_leads_to_both_files(tmp_path: Path, version: str) -> 
     folder = tmp_path / "out"
     write(bundle(BCAST, SCAN, version=version, directory=str(folder)), ["env"])
     found = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"]})
-    assert proof._value(found, proof.RULES) == str(folder / ompi_rules.FILE_NAME)
+    assert proof._value(found, RULES_FILE) == str(folder / ompi_rules.FILE_NAME)
     assert proof._value(found, proof.PROFILE) == str(folder / profile.FILE_NAME)
     again = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"], **found})
     assert again == {}
@@ -144,10 +146,10 @@ class Ranks:
         self, name: str, plan: Plan, environment: Mapping[str, str]
     ) -> proof.Outcomes | str:
         self.tried.append((name, plan, dict(environment)))
-        variable = {"rules": proof.RULES, "profile": proof.PROFILE}[name]
+        variable = {"library-0": RULES_FILE, "profile": proof.PROFILE}[name]
         path = proof._value(environment, variable)
         assert path is not None
-        spoilt = {"rules": "99", "profile": "variant=canary"}[name]
+        spoilt = {"library-0": "99", "profile": "variant=canary"}[name]
         text = Path(path).read_text()
         assert spoilt in text
         reached = self.answer if name != self.deaf else "ok"
@@ -162,7 +164,7 @@ def in_force(tmp_path: Path) -> dict[str, str]:
 
 
 def prove(ranks: Ranks, environment: Mapping[str, str], *winners: Winner) -> proof.Proof:
-    return proof.prove(ranks, PLAN, environment, winners or (BCAST, GATHER, SCAN), SIZES)
+    return proof.prove(OpenMpi(), ranks, PLAN, environment, winners or (BCAST, GATHER, SCAN), SIZES)
 
 
 def test_one_cell_of_every_winner_is_tried(in_force: dict[str, str]) -> None:
@@ -173,7 +175,7 @@ def test_one_cell_of_every_winner_is_tried(in_force: dict[str, str]) -> None:
     assert found.statements[1].startswith("plumbline.profile decides")
     assert found.statements[1].endswith("MPI_Scan at 64 B")
     (rules, first, _), (by_profile, second, _) = ranks.tried
-    assert (rules, by_profile) == ("rules", "profile")
+    assert (rules, by_profile) == ("library-0", "profile")
     assert first.cases == (PlanCase("MPI_Bcast", 4096), PlanCase("MPI_Gather", 64))
     assert second.cases == (PlanCase("MPI_Scan", 64),)
     assert (first.blocks, first.reps, first.warmup) == (1, 1, 0)
@@ -186,14 +188,16 @@ def test_the_rules_are_tried_without_the_preload_library(in_force: dict[str, str
     for variable in ("LD_PRELOAD", proof.PROFILE):
         assert proof._value(first, variable) is None
         assert proof._value(second, variable) is not None
-    original = in_force[proof.RULES]
-    assert first[proof.RULES] != original
-    assert second[proof.RULES] == original
-    assert not Path(first[proof.RULES]).exists()  # the copy is gone
+    original = in_force[RULES_FILE]
+    assert first[RULES_FILE] != original
+    assert second[RULES_FILE] == original
+    assert not Path(first[RULES_FILE]).exists()  # the copy is gone
     assert "99" not in Path(original).read_text().split()
 
 
-@pytest.mark.parametrize(("deaf", "file"), [("rules", "ompi-rules"), ("profile", "plumbline.prof")])
+@pytest.mark.parametrize(
+    ("deaf", "file"), [("library-0", "ompi-rules"), ("profile", "plumbline.prof")]
+)
 def test_a_file_that_is_not_read_is_found_out(
     in_force: dict[str, str], deaf: str, file: str
 ) -> None:
@@ -209,19 +213,20 @@ def test_only_an_error_is_a_refusal(in_force: dict[str, str], answer: str) -> No
 
 
 def test_a_launch_that_fails_proves_nothing(in_force: dict[str, str]) -> None:
-    found = proof.prove(lambda *_: "exit status 1", PLAN, in_force, [BCAST], SIZES)
+    found = proof.prove(OpenMpi(), lambda *_: "exit status 1", PLAN, in_force, [BCAST], SIZES)
     assert found.statements == []
     assert found.problems == ["the canary launch failed: exit status 1"]
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:
-    found = proof.prove(Ranks(), PLAN, {}, [BCAST, SCAN], SIZES)
+    found = proof.prove(OpenMpi(), Ranks(), PLAN, {}, [BCAST, SCAN], SIZES)
     assert found.problems == [
-        f"{name} is not set by the exported files" for name in (proof.RULES, proof.PROFILE)
+        "the exported files set no parameter of the library",
+        f"{proof.PROFILE} is not set by the exported files",
     ]
 
 
 def test_no_winners_nothing_to_prove() -> None:
     ranks = Ranks()
-    found = proof.prove(ranks, PLAN, {}, [], SIZES)
+    found = proof.prove(OpenMpi(), ranks, PLAN, {}, [], SIZES)
     assert (found.statements, found.problems, ranks.tried) == ([], [], [])

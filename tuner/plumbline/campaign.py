@@ -253,7 +253,12 @@ class Loop:
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         evidence = proof.prove(
-            partial(self._try, f"proof-{turn}"), self._plan, environment, winners, self._sizes
+            self._bench.family,
+            partial(self._try, f"proof-{turn}"),
+            self._plan,
+            environment,
+            winners,
+            self._sizes,
         )
         if evidence.problems:
             # Single winners may not apply (the library knows why); if none does, nothing works.

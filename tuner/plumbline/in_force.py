@@ -78,7 +78,9 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
         return _try(ranks, name, plan, changed)
 
-    evidence = proof.prove(try_out, tables.plan(found.settings, []), extra, found.winners, sizes)
+    evidence = proof.prove(
+        found.bench.family, try_out, tables.plan(found.settings, []), extra, found.winners, sizes
+    )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
     return evidence.statements

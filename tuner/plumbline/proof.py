@@ -1,8 +1,9 @@
 """Proof that exported files are in force: what libraries ignore in silence is found out here.
 
-By canary. In a copy of the rules file every tuned function gets an algorithm that does not exist;
-in a copy of the preload profile every rule names a variant that only refuses. If the files are in
-force, exactly the tuned cells fail; a cell that works was never reached by the file."""
+By canary. In a copy of the preload profile every rule names a variant that only refuses; what a
+family puts into its own files and variables is its matter (an algorithm that does not exist, in a
+copy of a rules file). If they are in force, the tuned cells fail; a cell that works was never
+reached."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from pathlib import Path
 import msgspec
 
 from plumbline import process
+from plumbline.canary import Canary, in_copy
+from plumbline.libraries import Family
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 
-RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 PROFILE = "PLUMBLINE_PROFILE"
 RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
-NO_SUCH_ALGORITHM = "99"
 REFUSING_VARIANT = "canary"
 
 # Check outcomes by (function, bytes); in their place a sentence when the launch failed.
@@ -56,44 +57,45 @@ def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, st
 
 
 def prove(
+    family: Family,
     try_out: TryOut,
     plan: Plan,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
 ) -> Proof:
-    """One short launch with a canary in the rules file, one with a canary in the profile; each over
-    one cell of every winner that the file holds. `sizes` are the measured sizes by function."""
+    """A short launch for each canary of the family, and one with a canary in the profile; each over
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function."""
     proof = Proof()
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
-    by_rules = [winner for winner in winners if winner.variant == "default"]
+    by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    if by_rules:
-        # Without the preload library: a call that it replaces would never reach the rules.
-        without_preload = {
-            name: value
-            for name, value in environment.items()
-            if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
-        }
-        one = msgspec.structs.replace(short, cases=_cells(by_rules, sizes))
-        _check(try_out, "rules", one, without_preload, RULES, rules_canary, proof)
-    if by_profile:
-        one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
-        _check(try_out, "profile", one, environment, PROFILE, profile_canary, proof)
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        if by_library:
+            # Without the preload library: a call that it replaces would never reach the library.
+            without_preload = {
+                name: value
+                for name, value in environment.items()
+                if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
+            }
+            canaries = family.canaries(without_preload, Path(folder))
+            if not canaries:
+                proof.problems.append("the exported files set no parameter of the library")
+            for number, canary in enumerate(canaries):
+                concerned = [one for one in by_library if one.function in canary.functions]
+                cells = _cells(concerned if canary.functions else by_library, sizes)
+                one = msgspec.structs.replace(short, cases=cells)
+                _check(try_out, f"library-{number}", one, canary, proof)
+        if by_profile:
+            original = _value(environment, PROFILE)
+            if original is None:
+                proof.problems.append(f"{PROFILE} is not set by the exported files")
+            else:
+                spoilt = in_copy(environment, original, profile_canary, Path(folder))
+                one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
+                canary = Canary(name=Path(original).name, environment=spoilt)
+                _check(try_out, "profile", one, canary, proof)
     return proof
-
-
-def rules_canary(text: str) -> str:
-    """A rules file in which every algorithm but 0 (the library's own decision) does not exist."""
-    lines = []
-    for line in text.splitlines():
-        body, mark, comment = line.partition("#")
-        words = body.split()
-        if len(words) in (4, 5) and words[1] != "0":
-            words[1] = NO_SUCH_ALGORITHM
-            body = " ".join(words) + " "
-        lines.append(body + mark + comment)
-    return "\n".join(lines) + "\n"
 
 
 def profile_canary(text: str) -> str:
@@ -108,40 +110,34 @@ def profile_canary(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check(
-    try_out: TryOut,
-    name: str,
-    plan: Plan,
-    environment: Mapping[str, str],
-    variable: str,
-    spoil: Callable[[str], str],
-    proof: Proof,
-) -> None:
-    original = _value(environment, variable)
-    if original is None:
-        proof.problems.append(f"{variable} is not set by the exported files")
-        return
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        copy = Path(folder, "canary")
-        copy.write_text(spoil(Path(original).read_text()))
-        changed = {key: value.replace(original, str(copy)) for key, value in environment.items()}
-        outcomes = try_out(name, plan, changed)
+def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof) -> None:
+    outcomes = try_out(name, plan, canary.environment)
+    cells = {(cell.function, cell.bytes) for cell in plan.cases}
     if isinstance(outcomes, str):
-        proof.problems.append(f"the canary launch failed: {outcomes}")
-        return
+        if canary.fails == "cells":
+            proof.problems.append(f"the canary launch failed: {outcomes}")
+            return
+        refusing = cells
+    elif canary.fails == "launch":
+        refusing = set()
+    else:
+        refusing = {cell for cell in cells if outcomes.get(cell) == "error"}
     proof.tried.extend(plan.cases)
-    file = Path(original).name
     refused: list[str] = []
     for cell in plan.cases:
         what = f"{cell.function} at {cell.bytes} B"
-        if outcomes.get((cell.function, cell.bytes)) == "error":
+        if (cell.function, cell.bytes) in refusing:
             refused.append(what)
         else:
             proof.missed.append(cell)
-            proof.problems.append(f"{what}: {file} does not decide (its canary goes unnoticed)")
+            proof.problems.append(
+                f"{what}: {canary.name} does not decide (its canary is unnoticed)"
+            )
     if refused:
         where = ", ".join(refused)
-        proof.statements.append(f"{file} decides (a canary in its place is refused): {where}")
+        proof.statements.append(
+            f"{canary.name} decides (a canary in its place is refused): {where}"
+        )
 
 
 def _value(environment: Mapping[str, str], variable: str) -> str | None:

@@ -176,6 +176,7 @@ algorithms = ["chain"]
 values = [0, 1024]
 unit = "bytes"
 scope = "each"
+each_since = "4.1.8"
 summary = "s"
 [[ignored]]
 reason = "r"
@@ -203,7 +204,7 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
         ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown field `colour`"),
         ("id = 1", 'id = "one"', r"Expected `int`, got `str` - at `\$\.function\[0\]\.algorithms"),
         ('sizes = "each"', 'sizes = "some"', "Invalid enum value 'some'"),
-        ('scope = "each"', 'rules = "v3"', "Invalid enum value 'v3'"),
+        ('scope = "each"', 'scope = "some"', "Invalid enum value 'some'"),
         (
             '= ["chain"]',
             '= ["chain", "ring", "star"]',

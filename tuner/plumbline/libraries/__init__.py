@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.canary import Canary
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -62,6 +63,11 @@ class Family(Protocol):
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         """Variables that put knobs in force for a whole launch, at every message size, so that the
         library says what it does not take."""
+        ...
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        """Ways to see whether the exported settings in `environment` decide; none when there are no
+        settings of the library's own in it. `folder` is for files."""
         ...
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

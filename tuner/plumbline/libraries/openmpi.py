@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline import process
+from plumbline.canary import Canary, in_copy
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -22,6 +23,8 @@ _COMPLAINTS = (
     "The following MCA parameter has been",
     "was unable to open the rules file",
 )
+RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+NO_SUCH_ALGORITHM = "99"
 # mca_base_env_list_internal is what exported files use on Open MPI 4.
 _SETTINGS = re.compile(r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$)")
 _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
@@ -107,6 +110,13 @@ class OpenMpi:
             values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
         return values
 
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        rules = environment.get(RULES)
+        if rules is None:
+            return []
+        spoilt = in_copy(environment, rules, rules_canary, folder)
+        return [Canary(name=Path(rules).name, environment=spoilt)]
+
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
@@ -116,6 +126,19 @@ class OpenMpi:
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
+
+
+def rules_canary(text: str) -> str:
+    """A rules file in which every algorithm but 0 (the library's own decision) does not exist."""
+    lines = []
+    for line in text.splitlines():
+        body, mark, comment = line.partition("#")
+        words = body.split()
+        if len(words) in (4, 5) and words[1] != "0":
+            words[1] = NO_SUCH_ALGORITHM
+            body = " ".join(words) + " "
+        lines.append(body + mark + comment)
+    return "\n".join(lines) + "\n"
 
 
 # What is said about the build -> keys of `ompi_info --parsable`, joined with a blank.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline import process
+from plumbline.canary import Canary
 from plumbline.placement import Placement
 from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
@@ -78,6 +79,10 @@ class SimGrid:
         if knobs:
             raise ValueError("no parameter of SimGrid can be set")
         return {}
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        del environment, folder
+        return []
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")

@@ -1,0 +1,30 @@
+"""Canaries: exported settings with an error in each of our choices. What works under them was never
+reached by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+
+class Canary(msgspec.Struct, frozen=True):
+    """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
+    `functions` (none: all that have a winner of the library's own parameters). It must make the
+    calls in question fail one by one (`cells`), or the launch as a whole."""
+
+    name: str
+    environment: dict[str, str]
+    functions: tuple[str, ...] = ()
+    fails: Literal["cells", "launch"] = "cells"
+
+
+def in_copy(
+    environment: Mapping[str, str], original: str, spoil: Callable[[str], str], folder: Path
+) -> dict[str, str]:
+    """`environment` with a spoilt copy, in `folder`, wherever it names the file `original`."""
+    copy = folder / f"canary-{Path(original).name}"
+    copy.write_text(spoil(Path(original).read_text()))
+    return {key: value.replace(original, str(copy)) for key, value in environment.items()}
