@@ -1,9 +1,10 @@
 """Campaign files that ask for several campaigns: libraries times layouts.
 
 `libraries` are prefixes of MPI installations (relative ones: to the file's folder; "" is the mpirun
-on PATH), or selectors where [simulate] says that the machine is simulated. `layouts` are
-nodes x ranks a node, as in "32x16". Every pair of them is a campaign of its own, with all other
-keys of the file; so each is continued by itself, and kept in the database like any other."""
+on PATH, "module:NAME" the one of an environment module), or selectors where [simulate] says that
+the machine is simulated. `layouts` are nodes x ranks a node, as in "32x16". Every pair of them is a
+campaign of its own, with all other keys of the file; so each is continued by itself, and kept in
+the database like any other."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import placement
+from plumbline import modules, placement
 from plumbline import settings as settings_file
 from plumbline.settings import Settings
 from plumbline_db.errors import UsageError
@@ -64,6 +65,8 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             if simulated and library:
                 table = values["simulate"] if isinstance(values["simulate"], dict) else {}
                 own["simulate"] = {"library": library} | table
+            elif library.startswith(modules.PREFIX):
+                prefix = Path(library)
             elif library and path is not None:
                 prefix = path.absolute().parent / library
             found.append(Task(settings_file.of(where, own, overrides), prefix))
