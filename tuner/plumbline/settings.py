@@ -148,16 +148,34 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """The settings of a campaign file (None: defaults), with command-line options put over them.
-    Raises UsageError naming the file and the key."""
-    values: dict[str, Any] = {}
-    if path is not None:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"campaign file {path}: {error}") from error
+    """The settings of a campaign file (None: defaults) for one campaign, with command-line options
+    put over them. Raises UsageError naming the file and the key."""
+    values = {} if path is None else read(path)
+    return of(where(path), values, overrides)
+
+
+def where(path: Path | None) -> str:
+    """How errors name a campaign file."""
+    return f"campaign file {path}" if path else "campaign"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file as it is, a list of hosts named by its whole path. Raises UsageError where it cannot be read or is no TOML."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"campaign file {path}: {error}") from error
+    hosts = values.get("hosts")
+    if isinstance(hosts, dict) and isinstance(hosts.get("file"), str):
+        hosts["file"] = str(path.absolute().parent / hosts["file"])
+    return values
+
+
+def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
+    """`values` are keys of a campaign file; `name` is its name in errors."""
+    values = dict(values)
     given = {name: value for name, value in overrides.items() if value is not None}
     selector = given.pop("simulate", None)
     if selector is not None:
@@ -168,16 +186,13 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
-    where = f"campaign file {path}" if path else "campaign"
     try:
         settings = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
+        raise UsageError(f"{name}: {error}") from error
     if not isinstance(settings.hosts, msgspec.UnsetType):
-        beside = path.parent if path else Path()
-        hosts = named(settings.hosts, beside)
-        settings = msgspec.structs.replace(settings, hosts=hosts)
-    return _checked(where, settings)
+        settings = msgspec.structs.replace(settings, hosts=named(settings.hosts))
+    return _checked(name, settings)
 
 
 def _checked(where: str, settings: Settings) -> Settings:
@@ -191,7 +206,7 @@ def _checked(where: str, settings: Settings) -> Settings:
                 f"{where}: {settings.node_count} nodes, but the table hosts names "
                 f"{len(hosts.names)} of them"
             )
-        hosts = msgspec.structs.replace(hosts, names=hosts.names[: settings.node_count])
+        hosts = msgspec.structs.replace(hosts, names=hosts.names[: max(1, settings.node_count)])
     unfit = [name for name in settings.fixed if not _VARIABLE.match(name)]
     if unfit:
         raise UsageError(f"{where}: environment: {unfit[0]!r} is no name of a variable")
@@ -202,9 +217,9 @@ def _checked(where: str, settings: Settings) -> Settings:
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
         "nodes must divide nprocs": not (simulated and settings.nodes is msgspec.UNSET)
         and (settings.node_count < 1 or nprocs % settings.node_count != 0),
-        "several nodes need a table that says where they are, as hosts does": (
-            settings.place is None and settings.node_count > 1
-        ),
+        f"nodes = {settings.node_count}: several nodes need a table that says where they come from "
+        f"({', '.join(f'[{key}]' for key in PLACES)})": settings.place is None
+        and settings.node_count > 1,
         "a simulated machine binds no ranks": simulated
         and not (settings.bind is msgspec.UNSET and settings.map_by is msgspec.UNSET),
         f"at most one of the tables {', '.join(PLACES)} can say where ranks come from": sum(
@@ -235,7 +250,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         settings,
         nprocs=nprocs,
         hosts=hosts,
-        environment=settings.fixed or msgspec.UNSET,
+        environment=dict(sorted(settings.fixed.items())) or msgspec.UNSET,
         sizes=sorted(set(settings.sizes)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
         functions=sorted(set(settings.functions)),
