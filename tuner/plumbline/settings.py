@@ -160,7 +160,8 @@ def where(path: Path | None) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The file as it is, a list of hosts named by its whole path. Raises UsageError where it cannot be read or is no TOML."""
+    """The file as it is, a list of hosts named by its whole path. Raises UsageError where it cannot
+    be read or is no TOML."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
