@@ -21,6 +21,7 @@ import msgspec
 from plumbline import proof, tables
 from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
+from plumbline.libraries import reaching
 from plumbline.measure import Laboratory, Series, Starter
 from plumbline.placement import Placement
 from plumbline.plan import Plan
@@ -101,12 +102,10 @@ def enter(
 def _circumstances(bench: Workbench) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
     left_out = set(bench.family.settings_in(dict(os.environ)))
-    libraries = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
-    below = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
     return [
         f"{name}={value}"
-        for name, value in sorted(os.environ.items())
-        if name.startswith(libraries + below) and name not in left_out
+        for name, value in sorted(reaching(os.environ).items())
+        if name not in left_out
     ]
 
 
@@ -252,14 +251,16 @@ class Loop:
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
-        evidence = proof.prove(
-            self._bench.family,
-            partial(self._try, f"proof-{turn}"),
-            self._plan,
-            environment,
-            winners,
-            self._sizes,
-        )
+        with lab.starter.folder(f"{lab.campaign}/proof-{turn}") as folder:
+            evidence = proof.prove(
+                self._bench.family,
+                partial(self._try, f"proof-{turn}"),
+                self._plan,
+                environment,
+                winners,
+                self._sizes,
+                folder,
+            )
         if evidence.problems:
             # Single winners may not apply (the library knows why); if none does, nothing works.
             if len(evidence.missed) in (0, len(evidence.tried)):

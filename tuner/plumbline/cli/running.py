@@ -144,6 +144,7 @@ def _one(
     if site:
         raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
     ranks = loop.starter(bench, settings)
+    ranks.keep_jobs_at(database.parent / "jobs")
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = loop.begin(db, bench, settings, new=new)
