@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from plumbline.canary import Canary
+from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -56,8 +57,9 @@ class Family(Protocol):
         """Variables its mpirun and its programs need on this machine."""
         ...
 
-    def words(self, placement: Placement) -> list[str]:
-        """Options by which its mpirun starts the ranks of `placement`."""
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        """Options by which its mpirun starts the ranks of `placement`: here, or on the hosts of
+        `reach`."""
         ...
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
