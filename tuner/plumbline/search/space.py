@@ -139,9 +139,9 @@ class Space(_Entry, frozen=True):
 
     family: str
     prefixes: list[str]
+    function: list[FunctionSpace]
     optional: list[str] = []
     untouched: list[str] = []
-    function: list[FunctionSpace]
     hot: Hot | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
