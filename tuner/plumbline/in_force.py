@@ -64,7 +64,8 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
 
 def environment(found: Files) -> dict[str, str]:
     """The user's own environment with the files in force."""
-    own = dict(os.environ) | found.bench.family.environment(found.bench.installation)
+    installation = found.bench.installation
+    own = os.environ | installation.environment | found.bench.family.environment(installation)
     return own | proof.environment_of(found.script, own)
 
 

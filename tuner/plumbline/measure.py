@@ -85,7 +85,7 @@ class Starter:
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
-        environment = dict(os.environ)
+        environment = os.environ | self._installation.environment
         for name in self.family.settings_in(environment):
             del environment[name]
         return environment | self.family.environment(self._installation)

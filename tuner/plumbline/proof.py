@@ -131,7 +131,7 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         else:
             proof.missed.append(cell)
             proof.problems.append(
-                f"{what}: {canary.name} does not decide (its canary is unnoticed)"
+                f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
             )
     if refused:
         where = ", ".join(refused)

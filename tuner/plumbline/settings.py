@@ -131,16 +131,30 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """The settings of a campaign file (None: defaults), with command-line options put over them.
-    Raises UsageError naming the file and the key."""
-    values: dict[str, Any] = {}
-    if path is not None:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"campaign file {path}: {error}") from error
+    """The settings of a campaign file (None: defaults) for one campaign, with command-line options
+    put over them. Raises UsageError naming the file and the key."""
+    values = {} if path is None else read(path)
+    return of(where(path), values, overrides)
+
+
+def where(path: Path | None) -> str:
+    """How errors name a campaign file."""
+    return f"campaign file {path}" if path else "campaign"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file as it is. Raises UsageError where it cannot be read or is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"campaign file {path}: {error}") from error
+
+
+def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
+    """`values` are keys of a campaign file; `name` is its name in errors."""
+    values = dict(values)
     given = {name: value for name, value in overrides.items() if value is not None}
     selector = given.pop("simulate", None)
     if selector is not None:
@@ -151,12 +165,11 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
-    where = f"campaign file {path}" if path else "campaign"
     try:
         settings = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
-    return _checked(where, settings)
+        raise UsageError(f"{name}: {error}") from error
+    return _checked(name, settings)
 
 
 def _checked(where: str, settings: Settings) -> Settings:
@@ -169,6 +182,9 @@ def _checked(where: str, settings: Settings) -> Settings:
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
         "nodes must divide nprocs": settings.nodes is not msgspec.UNSET
         and (settings.node_count < 1 or nprocs % settings.node_count != 0),
+        f"nodes = {settings.node_count}: several nodes need a table that says where they come from "
+        f"({', '.join(f'[{key}]' for key in PLACES)})": settings.place is None
+        and settings.node_count > 1,
         f"at most one of the tables {', '.join(PLACES)} can say where ranks come from": sum(
             not isinstance(getattr(settings, key), msgspec.UnsetType) for key in PLACES
         )

@@ -114,7 +114,7 @@ def mpi_option(function: Function) -> Function:
         "mpi_prefix",
         type=click.Path(path_type=Path, file_okay=False),
         default=None,
-        help="Prefix of the MPI installation (default: the mpirun on PATH).",
+        help="Prefix of the MPI installation, or module:NAME (default: the mpirun on PATH).",
     )(function)
 
 
