@@ -74,7 +74,7 @@ def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.Monk
     with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
         in_force.proven(found, environment)
     without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}
-    with pytest.raises(PlumblineError, match="dynamic_rules_filename is not set"):
+    with pytest.raises(PlumblineError, match="the exported files set no parameter"):
         in_force.proven(found, without)
 
 

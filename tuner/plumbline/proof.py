@@ -7,7 +7,6 @@ reached."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -63,38 +62,39 @@ def prove(
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
+    folder: Path,
 ) -> Proof:
     """A short launch for each canary of the family, and one with a canary in the profile; each over
-    one cell of every winner that it concerns. `sizes` are the measured sizes by function."""
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function; `folder`
+    is for spoilt copies of files, where all ranks see them."""
     proof = Proof()
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        if by_library:
-            # Without the preload library: a call that it replaces would never reach the library.
-            without_preload = {
-                name: value
-                for name, value in environment.items()
-                if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
-            }
-            canaries = family.canaries(without_preload, Path(folder))
-            if not canaries:
-                proof.problems.append("the exported files set no parameter of the library")
-            for number, canary in enumerate(canaries):
-                concerned = [one for one in by_library if one.function in canary.functions]
-                cells = _cells(concerned if canary.functions else by_library, sizes)
-                one = msgspec.structs.replace(short, cases=cells)
-                _check(try_out, f"library-{number}", one, canary, proof)
-        if by_profile:
-            original = _value(environment, PROFILE)
-            if original is None:
-                proof.problems.append(f"{PROFILE} is not set by the exported files")
-            else:
-                spoilt = in_copy(environment, original, profile_canary, Path(folder))
-                one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
-                canary = Canary(name=Path(original).name, environment=spoilt)
-                _check(try_out, "profile", one, canary, proof)
+    if by_library:
+        # Without the preload library: a call that it replaces would never reach the library.
+        without_preload = {
+            name: value
+            for name, value in environment.items()
+            if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
+        }
+        canaries = family.canaries(without_preload, folder)
+        if not canaries:
+            proof.problems.append("the exported files set no parameter of the library")
+        for number, canary in enumerate(canaries):
+            concerned = [one for one in by_library if one.function in canary.functions]
+            cells = _cells(concerned if canary.functions else by_library, sizes)
+            one = msgspec.structs.replace(short, cases=cells)
+            _check(try_out, f"library-{number}", one, canary, proof)
+    if by_profile:
+        original = _value(environment, PROFILE)
+        if original is None:
+            proof.problems.append(f"{PROFILE} is not set by the exported files")
+        else:
+            spoilt = in_copy(environment, original, profile_canary, folder)
+            one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
+            canary = Canary(name=Path(original).name, environment=spoilt)
+            _check(try_out, "profile", one, canary, proof)
     return proof
 
 
@@ -131,7 +131,7 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         else:
             proof.missed.append(cell)
             proof.problems.append(
-                f"{what}: {canary.name} does not decide (its canary is unnoticed)"
+                f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
             )
     if refused:
         where = ", ".join(refused)
