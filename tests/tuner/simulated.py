@@ -156,6 +156,7 @@ class SimulatedStarter(Starter):
         spoil: Callable[[CaseRecord], str] = lambda _: "ok",
         launch_noise: float = 0.25,
         case_noise: float = 0.01,
+        sample_noise: float = 0.02,
         seconds: float = 0.5,
     ) -> None:
         self.family = OpenMpi()
@@ -166,6 +167,7 @@ class SimulatedStarter(Starter):
         self._stop_after = stop_after
         self._crashes, self._spoil = crashes, spoil
         self._launch_noise, self._case_noise = launch_noise, case_noise
+        self._most = 1 + sample_noise
         self._seconds = seconds
 
     def clean_environment(self) -> dict[str, str]:
@@ -226,7 +228,9 @@ class SimulatedStarter(Starter):
             records.append(Order(block, order))
             for number in order:
                 reps = self.placement.nprocs if plain else cases[number].reps
-                ns = [round(nanoseconds[number] * chance.uniform(1, 1.02)) for _ in range(reps)]
+                ns = [
+                    round(nanoseconds[number] * chance.uniform(1, self._most)) for _ in range(reps)
+                ]
                 records.append(Samples(number, block, [], ns))
                 total += sum(ns)
         if "nrep" in settings:

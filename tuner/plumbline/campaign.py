@@ -209,6 +209,7 @@ class Loop:
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
             settings.nprocs,
             unsafe=settings.unsafe,
+            witnesses=bench.catalogue.variants,
         )
         self._rounds = Rounds(lab, menu, self._plan, settings, self._sizes, self._event)
 
