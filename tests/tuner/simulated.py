@@ -15,9 +15,11 @@ from pathlib import Path
 import msgspec
 
 from plumbline.guidelines import load as load_guidelines
+from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter, under_way
+from plumbline.placement import Placement
 from plumbline.search import space as spaces
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
@@ -160,7 +162,8 @@ class SimulatedStarter(Starter):
     ) -> None:
         self.family = OpenMpi()
         self.refusal = lambda text: None  # type: ignore[method-assign]
-        self.nprocs = nprocs
+        self.placement = Placement(nodes=1, ppn=nprocs)
+        self._launcher = launcher_for(None)
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._stop_after = stop_after
@@ -188,7 +191,7 @@ class SimulatedStarter(Starter):
             sequence=sequence,
             outcome="finished" if finished else "failed",
             reason=reason,
-            argv=["mpirun", "-np", str(self.nprocs), "probe"],
+            argv=["mpirun", "-np", str(self.placement.nprocs), "probe"],
             environment=extra,
             plan=text,
             stderr="" if finished else "Segmentation fault",
@@ -202,7 +205,7 @@ class SimulatedStarter(Starter):
         settings, configs, cases = parse(text)
         chance = random.Random(f"{settings['run']} {settings['seed']}")
         blocks = int(settings.get("blocks", 2))
-        records: list[ProbeRecord] = [_header(settings, self.nprocs, blocks, extra)]
+        records: list[ProbeRecord] = [_header(settings, self.placement.nprocs, blocks, extra)]
         for id, knobs in configs.items():
             readings = {name: KnobReading(value, value) for name, value in knobs.items()}
             records.append(ConfigRecord(id, True, "", readings))
@@ -226,7 +229,7 @@ class SimulatedStarter(Starter):
             order = chance.sample(sorted(nanoseconds), len(nanoseconds))
             records.append(Order(block, order))
             for number in order:
-                reps = self.nprocs if plain else cases[number].reps
+                reps = self.placement.nprocs if plain else cases[number].reps
                 ns = [
                     round(nanoseconds[number] * chance.uniform(1, self._most)) for _ in range(reps)
                 ]
@@ -261,7 +264,7 @@ class SimulatedStarter(Starter):
     def _library(
         self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
     ) -> tuple[float, str]:
-        decided = knobs or rules.knobs(function, self.nprocs, size)
+        decided = knobs or rules.knobs(function, self.placement.nprocs, size)
         if decided is None:
             return 0.0, "error"
         return self._costs.library(function, size, decided), "ok"
