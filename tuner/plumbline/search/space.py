@@ -42,12 +42,13 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
-    value wants beside it."""
+    value wants beside it. `never` says why it is not tried, if it is not."""
 
     name: str
     summary: str
     id: int = 0
     needs: dict[str, str] = {}
+    never: str = ""
     commutative_only: bool = False
     power_of_two: bool = False
     even_processes: bool = False
@@ -55,6 +56,8 @@ class Algorithm(_Entry, frozen=True):
     max_processes: int = 2**31 - 1
 
     def fits(self, nprocs: int) -> bool:
+        if self.never:
+            return False
         if self.power_of_two and nprocs & (nprocs - 1):
             return False
         if self.even_processes and nprocs % 2:
@@ -274,12 +277,16 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
     ours = {one.name: one.id for one in entry.algorithms}
-    theirs = {name: number for name, number in knob.choices.items() if number != 0}
+    numbered = any(ours.values())
+    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
+            here, there = (side.get(name, "missing") for side in (ours, theirs))
+            if not numbered:
+                here, there = ("there" if side == 0 else side for side in (here, there))
             yield (
-                f"{entry.knob}: algorithm {name} is {ours.get(name, 'missing')} in the search "
-                f"space and {theirs.get(name, 'missing')} in the library"
+                f"{entry.knob}: algorithm {name} is {here} in the search space and {there} in the "
+                "library"
             )
 
 
