@@ -84,7 +84,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Dynamic rules for coll/han of Open MPI, written by Plumbline.")
     lines += [
         "# In force with coll_han_use_dynamic_file_rules=1 and coll_han_dynamic_rules_filename.",
-        f"# A rule: message size, component ({TUNED}: coll/tuned by its own rules; {HAN}: as ever).",
+        f"# A rule: message size, component ({TUNED}: coll/tuned by its own rules).",
         f"{len(table)} # collectives",
     ]
     for function, blocks in table.items():
