@@ -31,6 +31,13 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             self.below_version and version.at_least(library, self.below_version)
         )
 
+    def meets(self, other: _Entry) -> bool:
+        """Whether some version has both."""
+        return all(
+            not one.below_version or not version.at_least(two.min_version, one.below_version)
+            for one, two in ((self, other), (other, self))
+        )
+
 
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
@@ -293,7 +300,7 @@ def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
 
 
 def _check(path: Path, space: Space) -> None:
-    seen: set[str] = set()
+    seen: dict[str, list[_Entry]] = {}
     functions = [entry.name for entry in space.function]
     for entry in space.function:
         if functions.count(entry.name) > 1:
@@ -308,15 +315,15 @@ def _check(path: Path, space: Space) -> None:
                 )
         if len(set(names)) != len(names):
             raise UsageError(f"search space {path}: {entry.name} lists an algorithm twice")
-    groups: list[list[str]] = [
-        [entry.knob, *(one.knob for one in entry.parameters)] for entry in space.function
+    groups: list[tuple[_Entry, list[str]]] = [
+        (entry, [entry.knob, *(one.knob for one in entry.parameters)]) for entry in space.function
     ]
-    groups += [[one.knob] for one in space.setting]
-    groups += [ignored.knobs for ignored in space.ignored]
-    for knob in (knob for group in groups for knob in group):
-        if knob in seen:
+    groups += [(one, [one.knob]) for one in space.setting]
+    groups += [(ignored, ignored.knobs) for ignored in space.ignored]
+    for entry, knob in ((entry, knob) for entry, knobs in groups for knob in knobs):
+        if any(entry.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen.add(knob)
+        seen[knob].append(entry)
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
