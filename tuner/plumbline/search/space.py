@@ -190,6 +190,16 @@ class Space(_Entry, frozen=True):
             one for one in self.optional if not any(name.startswith(one) for name in names)
         )
 
+    def on(self, nodes: int) -> Space:
+        """With what functions need where the ranks are on so many nodes."""
+        if nodes < 2:
+            return self
+        function = [
+            msgspec.structs.replace(entry, needs=entry.needs | entry.needs_nodes)
+            for entry in self.function
+        ]
+        return msgspec.structs.replace(self, function=function)
+
     def at(self, library: str) -> Space:
         """Without what this version of the library does not have."""
         return msgspec.structs.replace(
