@@ -85,8 +85,7 @@ def prove(
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
             for number, canary in enumerate(canaries):
-                concerned = [one for one in by_library if one.function in canary.functions]
-                cells = _cells(concerned if canary.functions else by_library, sizes)
+                cells = _cells([one for one in by_library if canary.concerns(one)], sizes)
                 one = msgspec.structs.replace(short, cases=cells)
                 _check(try_out, f"library-{number}", one, canary, proof)
         if by_profile:

@@ -111,7 +111,7 @@ def family(name: str) -> Callable[[type], type]:
 
 
 def families() -> dict[str, Family]:
-    from . import intelmpi, openmpi, simgrid  # noqa: F401 - they register themselves
+    from . import intelmpi, mpich, openmpi, simgrid  # noqa: F401 - they register themselves
 
     return _FAMILIES
 
