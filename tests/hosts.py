@@ -49,9 +49,14 @@ class Hosts:
     agent: Path
 
     def command(
-        self, ranks_per_host: int, words: Sequence[str], environment: dict[str, str] | None = None
+        self,
+        ranks_per_host: int,
+        words: Sequence[str],
+        environment: dict[str, str] | None = None,
+        openmpi_5: Path | None = None,
     ) -> list[str]:
-        """The command line that runs `words` with `ranks_per_host` ranks on every host."""
+        """The command line that runs `words` with `ranks_per_host` ranks on every host, by the
+        mpirun of PATH (Open MPI 4.1) or of the prefix `openmpi_5`."""
         where = ",".join(f"{address}:{ranks_per_host}" for address in self.addresses)
         parameters = {
             "plm_rsh_agent": str(self.agent),
@@ -62,8 +67,17 @@ class Hosts:
             "mpi_yield_when_idle": "1",
             "hwloc_base_binding_policy": "none",
         }
-        mpirun = ["mpirun", "--oversubscribe", "--host", where]
-        mpirun += ["-np", str(ranks_per_host * len(self.addresses)), "--map-by", "slot"]
+        mpirun = ["mpirun", "--oversubscribe", "--map-by", "slot"]
+        if openmpi_5 is not None:
+            # Daemons, mapping and binding are PRRTE's.
+            for name in ("plm_rsh_agent", "oob_tcp_if_include", "hwloc_base_binding_policy"):
+                del parameters[name]
+            parameters["btl"] = "self,sm,tcp"
+            mpirun = [str(openmpi_5 / "bin" / "mpirun")]
+            mpirun += ["--prtemca", "plm_ssh_agent", str(self.agent)]
+            mpirun += ["--prtemca", "prte_if_include", self.network]
+            mpirun += ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+        mpirun += ["--host", where, "-np", str(ranks_per_host * len(self.addresses))]
         for name, value in parameters.items():
             mpirun += ["--mca", name, value]
         for name, value in (environment or {}).items():

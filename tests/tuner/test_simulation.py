@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, simulation
+from plumbline import simulation
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
 from plumbline.settings import Settings, load
@@ -150,42 +150,3 @@ def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> 
     program = ["/opt/probe", "--plan", path]
     with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
         Simulated(SLOW).command(installed(Path("/opt/bin")), program, 3, tmp_path)
-
-
-# --- SimGrid as a library -----------------------------------------------------------------------
-
-
-def test_no_simgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PlumblineError, match=r"no smpirun on PATH.*Debian: libsimgrid-dev.*make"):
-        libraries.find_simulated("ompi")
-    with pytest.raises(PlumblineError, match="no smpirun under"):
-        libraries.find_simulated("ompi", tmp_path)
-
-
-def simgrid(folder: Path, says: str = "SimGrid version 3.99") -> Path:
-    (folder / "bin").mkdir(parents=True, exist_ok=True)
-    smpirun = folder / "bin" / "smpirun"
-    smpirun.write_text(f'#!/bin/sh\n[ "$1" = -version ] && echo "{says}" || echo abc\n')
-    smpirun.chmod(0o755)
-    return folder
-
-
-def test_one_installation_is_several_libraries(tmp_path: Path) -> None:
-    found = [libraries.find_simulated(one, simgrid(tmp_path))[1].library for one in SELECTORS]
-    assert [one.id for one in found] == [f"simgrid-3.99-{one}" for one in SELECTORS]
-    assert len({one.fingerprint for one in found}) == len(SELECTORS)
-    assert {one.version for one in found} == {"3.99"}
-
-
-def test_another_program_of_that_name(tmp_path: Path) -> None:
-    with pytest.raises(PlumblineError, match="is this SimGrid's"):
-        libraries.find_simulated("ompi", simgrid(tmp_path, "smpirun of somebody else"))
-
-
-def test_simgrid_is_no_library_of_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", f"{simgrid(tmp_path) / 'bin'}")
-    with pytest.raises(PlumblineError, match="no supported MPI library found"):
-        libraries.find()

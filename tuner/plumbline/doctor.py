@@ -13,7 +13,7 @@ import msgspec
 from plumbline import campaign, conditions, libraries, process
 from plumbline import settings as settings_file
 from plumbline.machine import processing_units
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
@@ -95,8 +95,10 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
-    knob = (("coll_tuned_bcast_algorithm", "binomial"),)
-    yield _one_launch(bench, settings, bench.space.hot_environment, knob, "switches knobs")[0]
+    space, bcast = bench.space, bench.space.of("MPI_Bcast")
+    if space.hot is not None and bcast is not None:
+        knob = knobs(space.with_needs(bcast.knob, "binomial"))
+        yield _one_launch(bench, settings, space.hot_environment, knob, "switches knobs")[0]
     yield from _factors(records)
 
 
@@ -122,11 +124,11 @@ def _one_launch(
     bench: Workbench,
     settings: settings_file.Settings,
     environment: dict[str, str],
-    knobs: tuple[tuple[str, str], ...],
+    chosen: tuple[tuple[str, str], ...],
     what: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
-    case = PlanCase("MPI_Bcast", 64, knobs=knobs)
-    plan = Plan("doctor", 1, (case,), blocks=1, reps=5)
+    case = PlanCase("MPI_Bcast", 64, knobs=chosen)
+    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if run.outcome == "failed":

@@ -14,6 +14,9 @@ from typing import Any
 import msgspec
 
 from plumbline.hosts import Hosts, named
+from plumbline.launch.flux import FluxTable
+from plumbline.launch.pbs import PbsTable
+from plumbline.launch.slurm import SlurmTable
 from plumbline.machine import processing_units
 from plumbline.placement import Bind, MapBy, Placement
 from plumbline.plan import TYPE_BYTES
@@ -35,7 +38,8 @@ SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
 
 
 # The tables that say where ranks come from; at most one of them is given.
-PLACES = ("simulate", "hosts")
+SCHEDULERS = ("slurm", "pbs", "flux")
+PLACES = ("simulate", "hosts", *SCHEDULERS)
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -59,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).
+    slurm, pbs, flux: jobs of a scheduler in place of ranks here (docs/clusters.md).
     variants: ours that may be tried (unset: all).
     sync: how ranks start a call (unset: barrier).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
@@ -88,6 +93,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     unsafe: bool = False
     # Unset is not written: a campaign of this machine keeps its identity.
     simulate: Simulation | msgspec.UnsetType = msgspec.UNSET
+    slurm: SlurmTable | msgspec.UnsetType = msgspec.UNSET
+    pbs: PbsTable | msgspec.UnsetType = msgspec.UNSET
+    flux: FluxTable | msgspec.UnsetType = msgspec.UNSET
     variants: list[str] | msgspec.UnsetType = msgspec.UNSET
     sync: str | msgspec.UnsetType = msgspec.UNSET
     nodes: int | msgspec.UnsetType = msgspec.UNSET
@@ -211,6 +219,7 @@ def _checked(where: str, settings: Settings) -> Settings:
     unfit = [name for name in settings.fixed if not _VARIABLE.match(name)]
     if unfit:
         raise UsageError(f"{where}: environment: {unfit[0]!r} is no name of a variable")
+    scheduled = [key for key in SCHEDULERS if getattr(settings, key) is not msgspec.UNSET]
     problems = {
         "nprocs must be at least 2": nprocs < 2,
         "sizes must be positive and at least two": len(set(settings.sizes)) < 2
@@ -227,6 +236,8 @@ def _checked(where: str, settings: Settings) -> Settings:
             not isinstance(getattr(settings, key), msgspec.UnsetType) for key in PLACES
         )
         > 1,
+        "nprocs must be given where jobs of a scheduler are started": bool(scheduled)
+        and not settings.nprocs,
         "root must be a rank": not 0 <= settings.root < nprocs,
         "launches must be at least 6 (fewer cannot show anything)": not simulated
         and settings.launches < 6,
