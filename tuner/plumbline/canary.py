@@ -13,12 +13,13 @@ import msgspec
 class Canary(msgspec.Struct, frozen=True):
     """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
     `functions` (none: all that have a winner of the library's own parameters). It must make the
-    calls in question fail one by one (`cells`), or the launch as a whole."""
+    calls in question fail one by one (`cells`), or the launch as a whole; `nothing`: the library
+    ignores in silence what it does not take, so that there is none, and that is said."""
 
     name: str
     environment: dict[str, str]
     functions: tuple[str, ...] = ()
-    fails: Literal["cells", "launch"] = "cells"
+    fails: Literal["cells", "launch", "nothing"] = "cells"
 
 
 def in_copy(
