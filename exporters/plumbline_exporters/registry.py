@@ -24,6 +24,8 @@ MODULES = (
     "mca_params",
     "env",
     "simgrid_env",
+    "mpich_selection",
+    "mpich_env",
     "mvapich_env",
     "winners_json",
 )

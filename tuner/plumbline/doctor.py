@@ -13,7 +13,7 @@ import msgspec
 from plumbline import campaign, conditions, libraries, process
 from plumbline import settings as settings_file
 from plumbline.machine import processing_units
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
@@ -113,18 +113,17 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
     """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
     the whole of one."""
-    entry = bench.space.of("MPI_Bcast")
+    space, entry = bench.space, bench.space.of("MPI_Bcast")
     algorithms = entry.algorithms if entry else []
     chosen = next((one for one in algorithms if one.fits(settings.nprocs)), None)
     if entry is None or chosen is None:
         return
-    knobs = {entry.knob: chosen.name} | entry.needs | chosen.needs
-    if bench.space.hot:
-        hot = tuple(sorted(knobs.items()))
-        environment = bench.space.hot_environment
-        yield _one_launch(bench, settings, environment, hot, "switches knobs")[0]
+    wanted = space.with_needs(entry.knob, chosen.name)
+    if space.hot:
+        environment = space.hot_environment
+        yield _one_launch(bench, settings, environment, knobs(wanted), "switches knobs")[0]
     else:
-        environment = bench.family.in_environment(knobs)
+        environment = bench.family.in_environment(wanted)
         yield _one_launch(bench, settings, environment, (), f"takes {entry.knob}={chosen.name}")[0]
 
 
@@ -162,11 +161,11 @@ def _one_launch(
     bench: Workbench,
     settings: settings_file.Settings,
     environment: dict[str, str],
-    knobs: tuple[tuple[str, str], ...],
+    chosen: tuple[tuple[str, str], ...],
     what: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
-    case = PlanCase("MPI_Bcast", 64, knobs=knobs)
-    plan = Plan("doctor", 1, (case,), blocks=1, reps=5)
+    case = PlanCase("MPI_Bcast", 64, knobs=chosen)
+    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if run.outcome == "failed":

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
 )
 @click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
+@common.nodes_option
+@common.bind_option
+@common.map_option
 @click.option(
     "--launches", type=click.IntRange(1), help="Default 8; 1 on a simulated machine, as all repeat."
 )
@@ -85,6 +88,9 @@ def command(
     variants: str,
     settings: tuple[str, ...],
     nprocs: int,
+    nodes: int | None,
+    bind: str | None,
+    map_by: str | None,
     launches: int | None,
     simulate: str | None,
     type_: str,
@@ -117,14 +123,15 @@ def command(
 
     from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
     asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    all_settings = settings_file.load(None, asked | {"simulate": simulate})
+    layout = {"nodes": nodes, "bind": bind, "map_by": map_by}
+    all_settings = settings_file.load(None, asked | layout | {"simulate": simulate})
     bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
@@ -139,13 +146,13 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    knobs = [_knob(word) for word in settings]
+    chosen_knobs = [knobs(bench.space.with_needs(*_knob(word))) for word in settings]
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=(knob,)) for knob in knobs),
+            *(PlanCase(function, size, knobs=one) for one in chosen_knobs),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
@@ -164,8 +171,9 @@ def command(
         clock_sync=clock_sync,
         runtime=runtime,
         window_us=window_us,
+        knobs=bench.space.switch,
     )
-    environment = bench.space.hot_environment if knobs else {}
+    environment = bench.space.hot_environment if chosen_knobs else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:

@@ -42,12 +42,13 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
-    value wants beside it."""
+    value wants beside it. `left_out` says why it is never tried."""
 
     name: str
     summary: str
     id: int = 0
     needs: dict[str, str] = {}
+    left_out: str = ""
     commutative_only: bool = False
     power_of_two: bool = False
     even_processes: bool = False
@@ -55,6 +56,8 @@ class Algorithm(_Entry, frozen=True):
     max_processes: int = 2**31 - 1
 
     def fits(self, nprocs: int) -> bool:
+        if self.left_out:
+            return False
         if self.power_of_two and nprocs & (nprocs - 1):
             return False
         if self.even_processes and nprocs % 2:
@@ -150,6 +153,19 @@ class Space(_Entry, frozen=True):
     @property
     def hot_environment(self) -> dict[str, str]:
         return self.hot.environment if self.hot else {}
+
+    @property
+    def switch(self) -> str:
+        """When the probe writes hot knobs, in the words of a plan."""
+        return self.hot.switch if self.hot else "communicator"
+
+    def with_needs(self, knob: str, value: str) -> dict[str, str]:
+        """A value of a knob, and the knobs that it wants beside it."""
+        for entry in self.function:
+            if entry.knob == knob:
+                own = [one.needs for one in entry.algorithms if one.name == value]
+                return {knob: value} | entry.needs | (own[0] if own else {})
+        return {knob: value}
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)
