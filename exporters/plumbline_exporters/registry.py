@@ -27,6 +27,7 @@ MODULES = (
     "simgrid_env",
     "mpich_selection",
     "mpich_env",
+    "mvapich_env",
     "winners_json",
 )
 
