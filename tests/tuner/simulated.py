@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.guidelines import load as load_guidelines
+from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter, under_way
@@ -162,6 +163,7 @@ class SimulatedStarter(Starter):
         self.family = OpenMpi()
         self.refusal = lambda text: None  # type: ignore[method-assign]
         self.placement = Placement(nodes=1, ppn=nprocs)
+        self._launcher = launcher_for(None)
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._stop_after = stop_after

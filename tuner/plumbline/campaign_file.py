@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline import modules, placement
 from plumbline import settings as settings_file
-from plumbline.settings import Settings
+from plumbline.settings import PLACES, Settings
 from plumbline_db.errors import UsageError
 
 _LISTS = ("libraries", "layouts")
@@ -59,7 +59,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             if layout is not None:
                 nodes, ppn = placement.parse(layout)
                 own |= {"nprocs": nodes * ppn} | (
-                    {"nodes": nodes} if nodes > 1 or simulated else {}
+                    {"nodes": nodes} if nodes > 1 or values.keys() & set(PLACES) else {}
                 )
             prefix = mpi_prefix
             if simulated and library:

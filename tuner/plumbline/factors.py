@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -136,11 +136,13 @@ def require_joinable(
     *,
     across_suites: bool = False,
     otherwise: str = AFRESH,
+    may_differ: Collection[str] = (),
 ) -> list[Difference]:
     """The differences that are only noted. Raises PlumblineError, naming every factor that must be
-    equal and is not, its values, the launches and the remedy; `otherwise`: what else to do."""
+    equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
+    `may_differ`: factors that are only noted here."""
     found = differences(launches, across_suites=across_suites)
-    broken = [one for one in found if one.rule.join == "equal"]
+    broken = [one for one in found if one.rule.join == "equal" and one.factor not in may_differ]
     if broken:
         what = "; ".join(f"{one.text()}: {one.rule.remedy}" for one in broken)
         raise PlumblineError(

@@ -58,12 +58,11 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     variables: list[str] = []
 
 
-def named(hosts: Hosts, beside: Path) -> Hosts:
-    """The hosts themselves in place of a file, which may be relative to the folder `beside`. Raises
-    UsageError."""
+def named(hosts: Hosts) -> Hosts:
+    """The hosts themselves in place of a file. Raises UsageError."""
     if not hosts.file:
         return hosts
-    path = beside / hosts.file
+    path = Path(hosts.file)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -27,7 +27,8 @@ GRACE_SECONDS = 3.0
 
 class Finished(msgspec.Struct, frozen=True):
     """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says
-    that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap."""
+    that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap. It
+    may have ended a while ago, elsewhere."""
 
     argv: list[str]
     status: int
@@ -35,6 +36,7 @@ class Finished(msgspec.Struct, frozen=True):
     stdout: str
     stderr: str
     seconds: float
+    ended_seconds_ago: float = 0.0
 
 
 def run(

@@ -63,14 +63,17 @@ def prove(
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
+    within: Path | None = None,
 ) -> Proof:
     """A short launch for each canary of the family, and one with a canary in the profile; each over
-    one cell of every winner that it concerns. `sizes` are the measured sizes by function."""
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function; spoilt
+    copies of files lie `within` a folder that all ranks see (None: this machine's own)."""
     proof = Proof()
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+    with tempfile.TemporaryDirectory(prefix="plumbline-", dir=within) as made:
+        scratch = Path(made)
         if by_library:
             # Without the preload library: a call that it replaces would never reach the library.
             without_preload = {
@@ -78,7 +81,7 @@ def prove(
                 for name, value in environment.items()
                 if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
             }
-            canaries = family.canaries(without_preload, Path(folder))
+            canaries = family.canaries(without_preload, scratch)
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
             for number, canary in enumerate(canaries):
@@ -91,7 +94,7 @@ def prove(
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
-                spoilt = in_copy(environment, original, profile_canary, Path(folder))
+                spoilt = in_copy(environment, original, profile_canary, scratch)
                 one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
                 _check(try_out, "profile", one, canary, proof)
@@ -140,17 +143,21 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         )
 
 
+def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that mpirun sets for its ranks alone, from the list in `environment` (`;` between).
+    What starts ranks without mpirun must do so too."""
+    words = [
+        word
+        for holder, listed in environment.items()
+        if holder.startswith(RANK_ENVIRONMENT)
+        for word in listed.split(";")
+    ]
+    return dict(word.split("=", 1) for word in reversed(words) if "=" in word)
+
+
 def _value(environment: Mapping[str, str], variable: str) -> str | None:
-    """A variable of the ranks: set directly, or handed to them by mpirun's list (`;` between)."""
-    if variable in environment:
-        return environment[variable]
-    for holder, listed in environment.items():
-        if holder.startswith(RANK_ENVIRONMENT):
-            for word in listed.split(";"):
-                name, _, value = word.partition("=")
-                if name == variable:
-                    return value
-    return None
+    """A variable of the ranks: set directly, or handed to them by mpirun's list."""
+    return environment.get(variable, for_ranks(environment).get(variable))
 
 
 def _cells(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> tuple[PlanCase, ...]:

@@ -127,6 +127,25 @@ def simulate_option(function: Function) -> Function:
     )(function)
 
 
+def nodes_option(function: Function) -> Function:
+    return click.option(
+        "--nodes", type=int, help="Hosts that the ranks are spread over, as many on each."
+    )(function)
+
+
+def bind_option(function: Function) -> Function:
+    return click.option(
+        "--bind",
+        help="What a rank is bound to: core, socket, numa or none (unset: the library's).",
+    )(function)
+
+
+def map_option(function: Function) -> Function:
+    return click.option(
+        "--map-by", help="Ranks in turn over: core, socket, numa or node (unset: the library's)."
+    )(function)
+
+
 def records_option(function: Function) -> Function:
     return click.option(
         "--records",

@@ -24,6 +24,9 @@ _SETTINGS = (
     ),
     common.simulate_option,
     click.option("-n", "--nprocs", type=int, help="Ranks (default: all cores, at least four)."),
+    common.nodes_option,
+    common.bind_option,
+    common.map_option,
     click.option("--sizes", help="Message sizes in bytes, with commas between."),
     click.option("--type", "type_", help="MPI datatype (default MPI_BYTE)."),
     click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
@@ -139,7 +142,7 @@ def _one(
     from plumbline_db.errors import PlumblineError
 
     settings = task.settings
-    bench = workbench(task.mpi_prefix, settings=settings)
+    bench = workbench(task.mpi_prefix, settings=settings, beside=database.parent)
     site = set_by_site(bench)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")

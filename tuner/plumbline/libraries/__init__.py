@@ -19,6 +19,18 @@ from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
+# Variables that reach a library, or what it stands on, as they are.
+_OF_LIBRARIES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
+_BELOW = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
+
+
+def reaching(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_OF_LIBRARIES + _BELOW)
+    }
+
 
 class Installation(msgspec.Struct, frozen=True):
     """One installed MPI. `mpicc` is None where only the run-time part is installed. `environment`:

@@ -31,6 +31,13 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             self.below_version and version.at_least(library, self.below_version)
         )
 
+    def meets(self, other: _Entry) -> bool:
+        """Whether some version has both."""
+        return all(
+            not one.below_version or not version.at_least(two.min_version, one.below_version)
+            for one, two in ((self, other), (other, self))
+        )
+
 
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
@@ -78,8 +85,9 @@ class Parameter(_Entry, frozen=True):
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
     must hold for every size (a legal program needs it, or the library has no other way). `needs`
-    are knobs that any value of `knob` wants beside it. `cold`: its knobs are read when a launch
-    starts, though those of other functions are hot."""
+    are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
+    where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
+    those of other functions are hot."""
 
     name: str
     knob: str
@@ -88,6 +96,7 @@ class FunctionSpace(_Entry, frozen=True):
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []
     needs: dict[str, str] = {}
+    needs_nodes: dict[str, str] = {}
     cold: bool = False
 
     def algorithm(self, name: str) -> Algorithm:
@@ -130,12 +139,16 @@ class Hot(_Entry, frozen=True):
 
 
 class Space(_Entry, frozen=True):
-    """Every knob whose name starts with one of `prefixes` stands in the file once. Without `hot`
-    all knobs are cold: they are put in force when a launch starts."""
+    """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
+    `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
+    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
+    Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
     prefixes: list[str]
     function: list[FunctionSpace]
+    optional: list[str] = []
+    untouched: list[str] = []
     hot: Hot | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
@@ -164,6 +177,16 @@ class Space(_Entry, frozen=True):
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
 
+    def must_be_untouched(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.untouched or self.prefixes))
+
+    def lacking(self, installed: Iterable[str]) -> tuple[str, ...]:
+        """The `optional` prefixes under which the library reports nothing."""
+        names = list(installed)
+        return tuple(
+            one for one in self.optional if not any(name.startswith(one) for name in names)
+        )
+
     def at(self, library: str) -> Space:
         """Without what this version of the library does not have."""
         return msgspec.structs.replace(
@@ -184,6 +207,7 @@ class Space(_Entry, frozen=True):
 
 def _needed(entry: FunctionSpace) -> Iterable[str]:
     yield from entry.needs
+    yield from entry.needs_nodes
     for one in entry.algorithms:
         yield from one.needs
 
@@ -228,10 +252,14 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
         for name in sorted(known.keys() - installed.keys())
+        if not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
             found += _enumerator_differences(entry, installed[entry.knob])
+    for setting in space.setting:
+        if setting.knob in installed:
+            found += _choice_differences(setting, installed[setting.knob])
     numbers: list[Parameter | Setting] = [*space.setting]
     numbers += [one for entry in space.function for one in entry.parameters]
     for number in numbers:
@@ -255,8 +283,14 @@ def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
             )
 
 
+def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
+    for value in setting.values:
+        if setting.unit == "choice" and knob.choices and str(value) not in knob.choices:
+            yield f"{setting.knob}: the library has no value {value}"
+
+
 def _check(path: Path, space: Space) -> None:
-    seen: set[str] = set()
+    seen: dict[str, list[_Entry]] = {}
     functions = [entry.name for entry in space.function]
     for entry in space.function:
         if functions.count(entry.name) > 1:
@@ -271,15 +305,15 @@ def _check(path: Path, space: Space) -> None:
                 )
         if len(set(names)) != len(names):
             raise UsageError(f"search space {path}: {entry.name} lists an algorithm twice")
-    groups: list[list[str]] = [
-        [entry.knob, *(one.knob for one in entry.parameters)] for entry in space.function
+    groups: list[tuple[_Entry, list[str]]] = [
+        (entry, [entry.knob, *(one.knob for one in entry.parameters)]) for entry in space.function
     ]
-    groups += [[one.knob] for one in space.setting]
-    groups += [ignored.knobs for ignored in space.ignored]
-    for knob in (knob for group in groups for knob in group):
-        if knob in seen:
+    groups += [(one, [one.knob]) for one in space.setting]
+    groups += [(ignored, ignored.knobs) for ignored in space.ignored]
+    for entry, knob in ((entry, knob) for entry, knobs in groups for knob in knobs):
+        if any(entry.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen.add(knob)
+        seen[knob].append(entry)
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
