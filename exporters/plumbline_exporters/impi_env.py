@@ -37,9 +37,7 @@ unset plumbline_tool
 """
 
 
-@exporter(
-    "impi-env", "shell file to source before mpirun", needs=("profile",), family="intelmpi"
-)
+@exporter("impi-env", "shell file to source before mpirun", needs=("profile",), family="intelmpi")
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for Intel MPI, written by Plumbline.")
     lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")

@@ -95,8 +95,14 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
-    knob = (("coll_tuned_bcast_algorithm", "binomial"),)
-    yield _one_launch(bench, settings, bench.space.hot_environment, knob, "switches knobs")[0]
+    entry = bench.space.of("MPI_Bcast")
+    if entry is not None:
+        knob, value = entry.knob, entry.algorithms[0].name
+        hot = ((knob, value),) if bench.space.hot else ()
+        cold = {} if hot else bench.family.in_environment({knob: value})
+        environment = bench.space.hot_environment | cold
+        what = "switches knobs" if hot else "takes knobs when it starts"
+        yield _one_launch(bench, settings, environment, hot, what)[0]
     yield from _factors(records)
 
 
