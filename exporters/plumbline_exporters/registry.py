@@ -24,6 +24,7 @@ MODULES = (
     "profile",
     "mca_params",
     "env",
+    "impi_env",
     "simgrid_env",
     "mpich_selection",
     "mpich_env",
