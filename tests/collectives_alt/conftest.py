@@ -30,6 +30,6 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Build:
 def under_mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
     wrapper = MPICH / "bin" / "mpicc"
     if not wrapper.exists():
-        pytest.skip("no MPICH in build/mpich: `make build/mpich/ready` fetches its wheel")
+        pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
     folder = tmp_path_factory.mktemp("collectives-alt-mpich")
     return make_suite(Build(folder, mpicc=str(wrapper)))

@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ROOM = ROOT / "collectives-alt"
-MPICH = ROOT / "build" / "mpich"  # `make test` puts the wheel there
+MPICH = ROOT / "build" / "mpis" / "mpich-5.0"  # `make setup-mpis` puts it there
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
 UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"

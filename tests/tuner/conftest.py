@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,18 @@ def db(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def campaign(db: Database) -> Campaign:
     return build.started(db)
+
+
+@pytest.fixture
+def fresh_campaign(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[], AbstractContextManager[tuple[Database, Campaign]]]:
+    """Makes another database with a campaign in it, as often as asked."""
+
+    @contextmanager
+    def make() -> Iterator[tuple[Database, Campaign]]:
+        folder = tmp_path_factory.mktemp("fresh")
+        with Database.open(folder / "plumbline.db", write=True) as opened:
+            yield opened, build.started(opened)
+
+    return make

@@ -18,6 +18,7 @@ from plumbline.guidelines import load as load_guidelines
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter, under_way
+from plumbline.placement import Placement
 from plumbline.search import space as spaces
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
@@ -155,16 +156,18 @@ class SimulatedStarter(Starter):
         spoil: Callable[[CaseRecord], str] = lambda _: "ok",
         launch_noise: float = 0.25,
         case_noise: float = 0.01,
+        sample_noise: float = 0.02,
         seconds: float = 0.5,
     ) -> None:
         self.family = OpenMpi()
         self.refusal = lambda text: None  # type: ignore[method-assign]
-        self.nprocs = nprocs
+        self.placement = Placement(nodes=1, ppn=nprocs)
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._stop_after = stop_after
         self._crashes, self._spoil = crashes, spoil
         self._launch_noise, self._case_noise = launch_noise, case_noise
+        self._most = 1 + sample_noise
         self._seconds = seconds
 
     def clean_environment(self) -> dict[str, str]:
@@ -186,7 +189,7 @@ class SimulatedStarter(Starter):
             sequence=sequence,
             outcome="finished" if finished else "failed",
             reason=reason,
-            argv=["mpirun", "-np", str(self.nprocs), "probe"],
+            argv=["mpirun", "-np", str(self.placement.nprocs), "probe"],
             environment=extra,
             plan=text,
             stderr="" if finished else "Segmentation fault",
@@ -200,7 +203,7 @@ class SimulatedStarter(Starter):
         settings, configs, cases = parse(text)
         chance = random.Random(f"{settings['run']} {settings['seed']}")
         blocks = int(settings.get("blocks", 2))
-        records: list[ProbeRecord] = [_header(settings, self.nprocs, blocks, extra)]
+        records: list[ProbeRecord] = [_header(settings, self.placement.nprocs, blocks, extra)]
         for id, knobs in configs.items():
             readings = {name: KnobReading(value, value) for name, value in knobs.items()}
             records.append(ConfigRecord(id, True, "", readings))
@@ -224,8 +227,10 @@ class SimulatedStarter(Starter):
             order = chance.sample(sorted(nanoseconds), len(nanoseconds))
             records.append(Order(block, order))
             for number in order:
-                reps = self.nprocs if plain else cases[number].reps
-                ns = [round(nanoseconds[number] * chance.uniform(1, 1.02)) for _ in range(reps)]
+                reps = self.placement.nprocs if plain else cases[number].reps
+                ns = [
+                    round(nanoseconds[number] * chance.uniform(1, self._most)) for _ in range(reps)
+                ]
                 records.append(Samples(number, block, [], ns))
                 total += sum(ns)
         if "nrep" in settings:
@@ -257,7 +262,7 @@ class SimulatedStarter(Starter):
     def _library(
         self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
     ) -> tuple[float, str]:
-        decided = knobs or rules.knobs(function, self.nprocs, size)
+        decided = knobs or rules.knobs(function, self.placement.nprocs, size)
         if decided is None:
             return 0.0, "error"
         return self._costs.library(function, size, decided), "ok"

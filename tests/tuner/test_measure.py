@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.measure import Laboratory, Series, under_way
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
@@ -73,7 +74,8 @@ def test_the_launcher_gets_the_whole_job(tmp_path: Path) -> None:
     starter = fake_mpi.starter(tmp_path, "exit 1")
     starter.start("c", "s", 0, "plan", {})
     (job,) = starter._launcher.jobs  # type: ignore[attr-defined]
-    assert (job.nprocs, job.oversubscribed) == (4, True)
+    assert job.placement == Placement(nodes=1, ppn=4, oversubscribed=True)
+    assert job.id == "c/s-000"
     assert job.program[:2] == ["/opt/plumbline/probe", "--plan"]
 
 

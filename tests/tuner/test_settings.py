@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from plumbline import campaign, tables
 from plumbline import settings as settings_file
+from plumbline.launch.local import Local
 from plumbline.settings import SIZES, load
 from plumbline.workbench import Workbench
 from plumbline_db.errors import UsageError
@@ -112,7 +114,9 @@ def test_without_a_file_the_message_names_none() -> None:
 
 
 def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "processing_units", lambda: 2)
+    there = Local()
+    monkeypatch.setattr(there, "processing_units", lambda: 2)
+    bench = SimpleNamespace(launcher=there)
     asked = load(None, {"nprocs": 65})
     with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
-        campaign.starter(cast(Workbench, None), asked)
+        campaign.starter(cast(Workbench, bench), asked)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 
@@ -55,8 +55,9 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
                 "parameters, `plumbline variants` shows them"
             )
     text = msgspec.json.encode(settings).decode()
+    left_out = set(settings.fixed)  # they stand in the settings
     placement = settings.placement(bench.launcher.processing_units())
-    return enter(db, bench, text, placement, new=new, mark="x")
+    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out)
 
 
 def enter(
@@ -67,11 +68,15 @@ def enter(
     *,
     new: bool,
     mark: str,
+    left_out: Set[str] = frozenset(),
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
-    stands between number of ranks and hash in its id."""
+    stands between number of ranks and hash in its id. `left_out` are variables of this shell that
+    do not count."""
     library = bench.installation.library
-    facts = "\n".join([bench.machine.id, library.fingerprint, text, *_circumstances(bench)])
+    facts = "\n".join(
+        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out)]
+    )
     asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
     same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
     if same and not new:
@@ -98,9 +103,9 @@ def enter(
     return campaign
 
 
-def _circumstances(bench: Workbench) -> list[str]:
+def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
-    left_out = set(bench.family.settings_in(dict(os.environ)))
+    left_out = own | set(bench.family.settings_in(dict(os.environ)))
     libraries = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
     below = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
     return [
@@ -132,7 +137,9 @@ MOST_RANKS_PER_UNIT = 32
 
 
 def starter(bench: Workbench, settings: Settings) -> Starter:
-    """Raises UsageError for more ranks than this machine can hold."""
+    """Raises UsageError for more ranks than this machine can hold, and for variables that are not
+    the user's to fix."""
+    _require_free(bench, settings.fixed)
     units = bench.launcher.processing_units()
     if units is not None and settings.ppn > MOST_RANKS_PER_UNIT * units:
         raise UsageError(
@@ -146,7 +153,20 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
         probe=bench.probe,
         placement=settings.placement(units),
         timeout_seconds=settings.launch_timeout_seconds,
+        fixed=settings.fixed,
     )
+
+
+def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
+    """What a search tries, or an exported file sets, cannot be in force in every launch."""
+    taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
+    for knob in bench.space.knobs() if fixed else ():
+        taken |= set(bench.family.in_environment({knob: ""}))
+    refused = sorted(taken & set(fixed))
+    if refused:
+        raise UsageError(
+            f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
+        )
 
 
 def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
@@ -189,6 +209,7 @@ class Loop:
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
             settings.nprocs,
             unsafe=settings.unsafe,
+            witnesses=bench.catalogue.variants,
         )
         self._rounds = Rounds(lab, menu, self._plan, settings, self._sizes, self._event)
 
@@ -252,14 +273,16 @@ class Loop:
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
-        evidence = proof.prove(
-            self._bench.family,
-            partial(self._try, f"proof-{turn}"),
-            self._plan,
-            environment,
-            winners,
-            self._sizes,
-        )
+        with self._bench.launcher.folder(f"{self._campaign.id}/proof-{turn}") as folder:
+            evidence = proof.prove(
+                self._bench.family,
+                partial(self._try, f"proof-{turn}"),
+                self._plan,
+                environment,
+                winners,
+                self._sizes,
+                folder,
+            )
         if evidence.problems:
             # Single winners may not apply (the library knows why); if none does, nothing works.
             if len(evidence.missed) in (0, len(evidence.tried)):

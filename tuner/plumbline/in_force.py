@@ -42,7 +42,9 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         raise PlumblineError(
             f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
         )
-    bench = workbench(mpi_prefix)
+    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    real = settings.simulation is None
+    bench = workbench(mpi_prefix, settings=settings if real else None, beside=database.parent)
     here = bench.installation.library
     if here.fingerprint != library.fingerprint:
         raise PlumblineError(
@@ -58,13 +60,15 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
     script = next((Path(one.path) for one in written if one.format == "env"), None)
     if script is None or script.name != env.FILE_NAME:
         raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
-    settings = msgspec.json.decode(campaign.settings, type=Settings)
     return Files(campaign, settings, chosen, script, bench)
 
 
 def environment(found: Files) -> dict[str, str]:
-    """The user's own environment with the files in force."""
-    own = dict(os.environ) | found.bench.family.environment(found.bench.installation)
+    """The user's own environment with the files in force, and with the variables under which they
+    were found to be of use."""
+    bench = found.bench
+    needed = bench.installation.environment | bench.family.environment(bench.installation)
+    own = os.environ | needed | found.settings.fixed
     return own | proof.environment_of(found.script, own)
 
 
@@ -78,9 +82,11 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
         return _try(ranks, name, plan, changed)
 
-    evidence = proof.prove(
-        found.bench.family, try_out, tables.plan(found.settings, []), extra, found.winners, sizes
-    )
+    plan = tables.plan(found.settings, [])
+    with found.bench.launcher.folder(f"{found.campaign.id}/proof") as folder:
+        evidence = proof.prove(
+            found.bench.family, try_out, plan, extra, found.winners, sizes, folder
+        )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
     return evidence.statements

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import socket
 from pathlib import Path
 
+from plumbline.readback import units
 from plumbline_db.records import Machine
 
 
@@ -34,6 +36,25 @@ def this_machine() -> Machine:
 def processing_units() -> int:
     """Processing units this process may use (affinity and cpusets counted)."""
     return len(os.sched_getaffinity(0))
+
+
+_DOMAINS = {
+    "core": "cpu/cpu[0-9]*/topology/thread_siblings_list",
+    "socket": "cpu/cpu[0-9]*/topology/core_siblings_list",
+    "numa": "node/node[0-9]*/cpulist",
+}
+
+
+def domains(system: Path = Path("/sys/devices/system")) -> dict[str, list[frozenset[int]]]:
+    """The processing units of each core, socket and NUMA node, as far as the kernel says."""
+    found: dict[str, list[frozenset[int]]] = {}
+    for name, pattern in _DOMAINS.items():
+        texts = set()
+        for file in system.glob(pattern):
+            with contextlib.suppress(OSError):
+                texts.add(file.read_text())
+        found[name] = sorted(filter(None, map(units, texts)), key=sorted)
+    return found
 
 
 def _cpu_model() -> str:

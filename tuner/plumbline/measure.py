@@ -18,7 +18,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline import factors, process
+from plumbline import factors, machine, process, readback
 from plumbline.launch import Job, Launcher
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
@@ -64,7 +64,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Starter:
-    """Starts the probe under one library and launcher; keeps nothing."""
+    """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
+    the ranks are not where they were asked to be."""
 
     def __init__(
         self,
@@ -75,9 +76,12 @@ class Starter:
         probe: Path,
         placement: Placement,
         timeout_seconds: float,
+        fixed: Mapping[str, str] | None = None,
     ) -> None:
+        """`fixed`: variables that are in force in every launch."""
         self.family = family
         self.placement = placement
+        self._fixed = dict(fixed or {})
         self._installation = installation
         self._launcher = launcher
         self._probe = probe
@@ -85,10 +89,10 @@ class Starter:
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
-        environment = dict(os.environ)
+        environment = os.environ | self._installation.environment
         for name in self.family.settings_in(environment):
             del environment[name]
-        return environment | self.family.environment(self._installation)
+        return environment | self.family.environment(self._installation) | self._fixed
 
     def refusal(self, text: str) -> str | None:
         """Why the probe would not take the plan `text`; None when it would."""
@@ -114,7 +118,7 @@ class Starter:
                 placement=self.placement,
                 folder=folder,
                 environment=self.clean_environment() | extra,
-                extra=extra,
+                extra=self._fixed | extra,
                 timeout_seconds=self._timeout_seconds,
             )
             done = self._launcher.run(self.family, self._installation, job)
@@ -129,6 +133,7 @@ class Starter:
                 else []
             )
         reason = self._reason(done, whole, records, silent_seconds)
+        self._require_place(records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         run = Run(
             id=id,
@@ -146,6 +151,15 @@ class Starter:
             timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
         )
         return run, records
+
+    def _require_place(self, records: Sequence[ProbeRecord]) -> None:
+        header = next((one for one in records if isinstance(one, Header)), None)
+        wrong = header and readback.mismatch(header, self.placement, machine.domains())
+        if wrong:
+            raise PlumblineError(
+                f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "
+                "this library and this machine can do (nodes, bind, map_by, the table hosts)"
+            )
 
     def _reason(
         self,

@@ -63,14 +63,16 @@ def prove(
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
+    within: Path | None = None,
 ) -> Proof:
     """A short launch for each canary of the family, and one with a canary in the profile; each over
-    one cell of every winner that it concerns. `sizes` are the measured sizes by function."""
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function; spoilt
+    copies of files lie `within` a folder that all ranks see (None: this machine's own)."""
     proof = Proof()
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+    with tempfile.TemporaryDirectory(prefix="plumbline-", dir=within) as folder:
         if by_library:
             # Without the preload library: a call that it replaces would never reach the library.
             without_preload = {
@@ -131,7 +133,7 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         else:
             proof.missed.append(cell)
             proof.problems.append(
-                f"{what}: {canary.name} does not decide (its canary is unnoticed)"
+                f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
             )
     if refused:
         where = ", ".join(refused)

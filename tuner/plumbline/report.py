@@ -4,6 +4,7 @@ Times in seconds, sizes in bytes, ratios left over right. Documented in docs/res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -106,6 +107,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "started": campaign.started,
         "finished": campaign.finished,
         "nprocs": campaign.nprocs,
+        "nodes": campaign.nodes,
         "ppn": campaign.ppn,
         "oversubscribed": campaign.oversubscribed,
         "machine": msgspec.to_builtins(report.machine),
@@ -129,6 +131,12 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "conditions": msgspec.to_builtins(report.conditions),
         "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
     }
+
+
+def documents(reports: Sequence[Report], *, all_cells: bool = False) -> Any:
+    """One document, or for the campaigns of a file {"campaigns": [document, …]}."""
+    found = [document(one, all_cells=all_cells) for one in reports]
+    return found[0] if len(found) == 1 else {"campaigns": found}
 
 
 def timed_share(spent: cost.Cost) -> float:

@@ -5,6 +5,7 @@ same campaign, which is continued."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline.hosts import Hosts, named
 from plumbline.machine import processing_units
 from plumbline.placement import Bind, MapBy, Placement
 from plumbline.plan import TYPE_BYTES
@@ -33,7 +35,10 @@ SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
 
 
 # The tables that say where ranks come from; at most one of them is given.
-PLACES = ("simulate",)
+PLACES = ("simulate", "hosts")
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,6 +63,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     sync: how ranks start a call (unset: barrier).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
     a rank). bind, map_by: asked of mpirun (unset: the library's own).
+    hosts: several machines in place of this one (docs/clusters.md); nodes: how many of them, the
+    first ones (unset: all).
+    environment: variables that are in force in every launch, and are not searched.
     """
 
     nprocs: int = 0
@@ -85,6 +93,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     nodes: int | msgspec.UnsetType = msgspec.UNSET
     bind: Bind | msgspec.UnsetType = msgspec.UNSET
     map_by: MapBy | msgspec.UnsetType = msgspec.UNSET
+    hosts: Hosts | msgspec.UnsetType = msgspec.UNSET
+    environment: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """Variables that are in force in every launch."""
+        return {} if isinstance(self.environment, msgspec.UnsetType) else self.environment
 
     @property
     def simulation(self) -> Simulation | None:
@@ -112,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def node_count(self) -> int:
         if isinstance(self.nodes, msgspec.UnsetType):
+            if not isinstance(self.hosts, msgspec.UnsetType):
+                return len(self.hosts.names)
             return 1 if self.simulation is None else self.nprocs
         return self.nodes
 
@@ -131,16 +148,35 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """The settings of a campaign file (None: defaults), with command-line options put over them.
-    Raises UsageError naming the file and the key."""
-    values: dict[str, Any] = {}
-    if path is not None:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"campaign file {path}: {error}") from error
+    """The settings of a campaign file (None: defaults) for one campaign, with command-line options
+    put over them. Raises UsageError naming the file and the key."""
+    values = {} if path is None else read(path)
+    return of(where(path), values, overrides)
+
+
+def where(path: Path | None) -> str:
+    """How errors name a campaign file."""
+    return f"campaign file {path}" if path else "campaign"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file as it is, a list of hosts named by its whole path. Raises UsageError where it cannot
+    be read or is no TOML."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"campaign file {path}: {error}") from error
+    hosts = values.get("hosts")
+    if isinstance(hosts, dict) and isinstance(hosts.get("file"), str):
+        hosts["file"] = str(path.absolute().parent / hosts["file"])
+    return values
+
+
+def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
+    """`values` are keys of a campaign file; `name` is its name in errors."""
+    values = dict(values)
     given = {name: value for name, value in overrides.items() if value is not None}
     selector = given.pop("simulate", None)
     if selector is not None:
@@ -151,24 +187,42 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
-    where = f"campaign file {path}" if path else "campaign"
     try:
         settings = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
-    return _checked(where, settings)
+        raise UsageError(f"{name}: {error}") from error
+    if not isinstance(settings.hosts, msgspec.UnsetType):
+        settings = msgspec.structs.replace(settings, hosts=named(settings.hosts))
+    return _checked(name, settings)
 
 
 def _checked(where: str, settings: Settings) -> Settings:
     simulated = settings.simulation is not None
     nprocs = settings.nprocs or (SIMULATED_NPROCS if simulated else default_nprocs())
+    hosts = settings.hosts
+    if not isinstance(hosts, msgspec.UnsetType):
+        nprocs = settings.nprocs or settings.node_count * processing_units()
+        if settings.node_count > len(hosts.names):
+            raise UsageError(
+                f"{where}: {settings.node_count} nodes, but the table hosts names "
+                f"{len(hosts.names)} of them"
+            )
+        hosts = msgspec.structs.replace(hosts, names=hosts.names[: max(1, settings.node_count)])
+    unfit = [name for name in settings.fixed if not _VARIABLE.match(name)]
+    if unfit:
+        raise UsageError(f"{where}: environment: {unfit[0]!r} is no name of a variable")
     problems = {
         "nprocs must be at least 2": nprocs < 2,
         "sizes must be positive and at least two": len(set(settings.sizes)) < 2
         or min(settings.sizes, default=0) < 1,
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
-        "nodes must divide nprocs": settings.nodes is not msgspec.UNSET
+        "nodes must divide nprocs": not (simulated and settings.nodes is msgspec.UNSET)
         and (settings.node_count < 1 or nprocs % settings.node_count != 0),
+        f"nodes = {settings.node_count}: several nodes need a table that says where they come from "
+        f"({', '.join(f'[{key}]' for key in PLACES)})": settings.place is None
+        and settings.node_count > 1,
+        "a simulated machine binds no ranks": simulated
+        and not (settings.bind is msgspec.UNSET and settings.map_by is msgspec.UNSET),
         f"at most one of the tables {', '.join(PLACES)} can say where ranks come from": sum(
             not isinstance(getattr(settings, key), msgspec.UnsetType) for key in PLACES
         )
@@ -196,6 +250,8 @@ def _checked(where: str, settings: Settings) -> Settings:
     return msgspec.structs.replace(
         settings,
         nprocs=nprocs,
+        hosts=hosts,
+        environment=dict(sorted(settings.fixed.items())) or msgspec.UNSET,
         sizes=sorted(set(settings.sizes)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
         functions=sorted(set(settings.functions)),

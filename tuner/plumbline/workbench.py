@@ -111,15 +111,16 @@ def workbench(
     mpi_prefix: Path | None = None,
     guidelines: Path | None = None,
     settings: Settings | None = None,
+    beside: Path | None = None,
 ) -> Workbench:
     """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
-    for a simulated machine."""
+    for a simulated machine, or for several; `beside`: the folder of the database."""
     simulation = settings.simulation if settings else None
     if simulation is None:
         family, installation = libraries.find(mpi_prefix)
     else:
         family, installation = libraries.find_simulated(simulation.library, mpi_prefix)
-    launcher = launcher_for(settings.place if settings else None)
+    launcher = launcher_for(settings.place if settings else None, beside)
     placement = settings.placement(None) if settings else Placement(nodes=1, ppn=1)
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id)

@@ -36,7 +36,8 @@ def command(
 
     The same settings on the same machine and library are the same campaign: run again, it
     continues, or reports what it found. Settings come from CAMPAIGN_FILE (TOML; keys in
-    docs/campaign.md) and from options, which win.
+    docs/campaign.md) and from options, which win. A file that names several libraries
+    or layouts is several campaigns, shown side by side.
 
     \b
     Example:
@@ -46,7 +47,7 @@ def command(
 
     from . import tables
 
-    campaign_id, database = running.run(
+    ran = running.run(
         campaign_file,
         options,
         new=new,
@@ -54,8 +55,11 @@ def command(
         database=common.database(db_path),
         output=output,
     )
-    found = running.report_of(database, campaign_id)
+    found = ran.reports()
     if as_json:
-        common.print_json(report.document(found))
-    else:
-        common.show(*tables.of(found, guidelines.load(), all_rows=False))
+        common.print_json(report.documents(found))
+    elif len(found) == 1:
+        common.show(*tables.of(found[0], guidelines.load(), all_rows=False))
+    elif found:
+        common.show(*tables.side_by_side(found, guidelines.load(), all_rows=False))
+    ran.require_all()

@@ -114,7 +114,7 @@ def mpi_option(function: Function) -> Function:
         "mpi_prefix",
         type=click.Path(path_type=Path, file_okay=False),
         default=None,
-        help="Prefix of the MPI installation (default: the mpirun on PATH).",
+        help="Prefix of the MPI installation, or module:NAME (default: the mpirun on PATH).",
     )(function)
 
 
@@ -124,6 +124,25 @@ def simulate_option(function: Function) -> Function:
         metavar="LIBRARY",
         help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
         "impi re-created.",
+    )(function)
+
+
+def nodes_option(function: Function) -> Function:
+    return click.option(
+        "--nodes", type=int, help="Hosts that the ranks are spread over, as many on each."
+    )(function)
+
+
+def bind_option(function: Function) -> Function:
+    return click.option(
+        "--bind",
+        help="What a rank is bound to: core, socket, numa or none (unset: the library's).",
+    )(function)
+
+
+def map_option(function: Function) -> Function:
+    return click.option(
+        "--map-by", help="Ranks in turn over: core, socket, numa or node (unset: the library's)."
     )(function)
 
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
 )
 @click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
+@common.nodes_option
+@common.bind_option
+@common.map_option
 @click.option(
     "--launches", type=click.IntRange(1), help="Default 8; 1 on a simulated machine, as all repeat."
 )
@@ -85,6 +88,9 @@ def command(
     variants: str,
     settings: tuple[str, ...],
     nprocs: int,
+    nodes: int | None,
+    bind: str | None,
+    map_by: str | None,
     launches: int | None,
     simulate: str | None,
     type_: str,
@@ -124,7 +130,8 @@ def command(
 
     wanted = common.sizes_of(sizes)
     asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    all_settings = settings_file.load(None, asked | {"simulate": simulate})
+    layout = {"nodes": nodes, "bind": bind, "map_by": map_by}
+    all_settings = settings_file.load(None, asked | layout | {"simulate": simulate})
     bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])

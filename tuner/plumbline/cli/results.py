@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import common
 
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
+
 
 @click.command("results", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument(
+    "campaign_file",
+    required=False,
+    type=click.Path(path_type=Path, dir_okay=False),
+)
 @click.option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
 @click.option("--list", "listing", is_flag=True, help="List the campaigns.")
 @click.option(
@@ -21,6 +30,7 @@ from . import common
 @common.db_option
 @common.json_option
 def command(
+    campaign_file: Path | None,
     all_rows: bool,
     listing: bool,
     svg: Path | None,
@@ -29,6 +39,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Violation tables, winners and costs of a campaign.
+
+    The campaigns of a file with several libraries or layouts are shown side by side:
+    those of CAMPAIGN_FILE, or of the file that was run last.
 
     \b
     Example:
@@ -44,20 +57,50 @@ def command(
 
     with Database.open(common.database(db_path)) as db:
         if listing:
-            found = campaigns.all_campaigns(db)
+            every = campaigns.all_campaigns(db)
             if as_json:
-                common.print_json([msgspec.to_builtins(one) for one in found])
-            for one in [] if as_json else found:
+                common.print_json([msgspec.to_builtins(one) for one in every])
+            for one in [] if as_json else every:
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
-        report_ = report.read(db, campaign)
+        wanted = _wanted(db, campaign_file, campaign)
+        found = [report.read(db, one) for one in wanted]
+    rules = guidelines.load()
+    several = len(found) > 1
     if svg is not None:
         from . import picture
 
-        shown = tables.of(report_, guidelines.load(), all_rows=all_rows, paths=False)
+        shown = (
+            tables.side_by_side(found, rules, all_rows=all_rows)
+            if several
+            else tables.of(found[0], rules, all_rows=all_rows, paths=False)
+        )
         picture.write_svg(svg, shown, columns=150)
         click.echo(str(svg))
     elif as_json:
-        common.print_json(report.document(report_, all_cells=all_rows))
+        common.print_json(report.documents(found, all_cells=all_rows))
+    elif several:
+        common.show(*tables.side_by_side(found, rules, all_rows=all_rows))
     else:
-        common.show(*tables.of(report_, guidelines.load(), all_rows=all_rows))
+        common.show(*tables.of(found[0], rules, all_rows=all_rows))
+
+
+def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
+    """Ids of the campaigns to show: the one that is named, else those of the file that is named,
+    else the one started last with those that were asked for together with it."""
+    from plumbline_db import batches, campaigns
+    from plumbline_db.errors import UsageError
+
+    if campaign is not None and file is not None:
+        raise UsageError("name a campaign file or --campaign, not both")
+    if file is not None:
+        together = batches.get(db, str(file.absolute()))
+        if not together:
+            raise UsageError(
+                f"{file} has run no several campaigns in this database; `plumbline campaign "
+                f"{file}` runs it, `plumbline results --list` shows what there is"
+            )
+        return [one.id for one in together]
+    last = campaigns.get(db, campaign).id
+    batch = None if campaign is not None else batches.of(db, last)
+    return [last] if batch is None else [one.id for one in batches.get(db, batch)]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from . import common
 
 if TYPE_CHECKING:
+    from plumbline.campaign_file import Task
     from plumbline.report import Report
+    from plumbline_db.connection import Database
 
 _SETTINGS = (
     click.argument(
@@ -20,6 +24,9 @@ _SETTINGS = (
     ),
     common.simulate_option,
     click.option("-n", "--nprocs", type=int, help="Ranks (default: all cores, at least four)."),
+    common.nodes_option,
+    common.bind_option,
+    common.map_option,
     click.option("--sizes", help="Message sizes in bytes, with commas between."),
     click.option("--type", "type_", help="MPI datatype (default MPI_BYTE)."),
     click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
@@ -57,12 +64,29 @@ def settings_options(function: common.Function) -> common.Function:
     return function
 
 
-def report_of(database: Path, campaign_id: str) -> Report:
-    from plumbline import report
-    from plumbline_db.connection import Database
+class Ran(msgspec.Struct, frozen=True):
+    """The campaigns of a command, in order; `failures` are those that could not be run to their
+    end, each with its label."""
 
-    with Database.open(database) as db:
-        return report.read(db, campaign_id)
+    ids: list[str]
+    database: Path
+    failures: list[str] = []
+
+    def reports(self) -> list[Report]:
+        from plumbline import report
+        from plumbline_db.connection import Database
+
+        with Database.open(self.database) as db:
+            return [report.read(db, one) for one in self.ids]
+
+    def require_all(self) -> None:
+        """Raises PlumblineError when one could not be run."""
+        from plumbline_db.errors import PlumblineError
+
+        if self.failures:
+            raise PlumblineError(
+                "not run to the end: " + "; ".join(self.failures) + " (the same command goes on)"
+            )
 
 
 def run(
@@ -73,18 +97,52 @@ def run(
     mpi_prefix: Path | None,
     database: Path,
     output: Path | None,
-) -> tuple[str, Path]:
-    """Runs or continues a campaign; returns its id and the database it is in."""
+) -> Ran:
+    """Runs or continues the campaigns that are asked for, one after the other. Where there are
+    several, one that cannot be run does not keep the others from it."""
+    from plumbline import campaign_file as files
+    from plumbline_db import batches
+    from plumbline_db.errors import PlumblineError
+
+    tasks = files.tasks(campaign_file, overrides(options), mpi_prefix)
+    if len(tasks) == 1:
+        return Ran([_one(tasks[0], new=new, database=database, output=output)], database)
+    ids: list[str] = []
+    failures: list[str] = []
+
+    def begun(db: Database, id: str) -> None:
+        ids.append(id)
+        batches.put(db, str(Path(campaign_file or "").absolute()), ids)
+
+    for number, task in enumerate(tasks):
+        click.echo(f"plumbline: {number + 1} of {len(tasks)}: {task.label}", err=True)
+        try:
+            _one(task, new=new, database=database, output=output, begun=begun)
+        except PlumblineError as error:
+            click.echo(f"plumbline: {task.label}: {error}", err=True)
+            failures.append(f"{task.label}: {error}")
+    return Ran(ids, database, failures)
+
+
+def _one(
+    task: Task,
+    *,
+    new: bool,
+    database: Path,
+    output: Path | None,
+    begun: Callable[[Database, str], None] | None = None,
+) -> str:
+    """Runs or continues one campaign; returns its id. Of several, each has its own folder in
+    `output`."""
     from plumbline import campaign as loop
-    from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import set_by_site, workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
-    settings = settings_file.load(campaign_file, overrides(options))
-    bench = workbench(mpi_prefix, settings=settings)
+    settings = task.settings
+    bench = workbench(task.mpi_prefix, settings=settings, beside=database.parent)
     site = set_by_site(bench)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
@@ -92,14 +150,18 @@ def run(
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = loop.begin(db, bench, settings, new=new)
+        if begun is not None:
+            begun(db, campaign.id)
+            output = None if output is None else output / campaign.id
         if campaign.state == "finished":
             if output is not None:
                 click.echo(
                     f"plumbline: campaign {campaign.id} is finished already; its files are written "
-                    f"elsewhere with `plumbline export env json --output {output}`",
+                    f"elsewhere with `plumbline export env json --campaign {campaign.id} "
+                    f"--output {output}`",
                     err=True,
                 )
-            return campaign.id, database
+            return campaign.id
         folder = output or database.parent / "exports" / campaign.id
         if campaign.oversubscribed:
             click.echo(
@@ -111,7 +173,7 @@ def run(
         with common.Bar(settings.budget_seconds) as bar:
             lab = Laboratory(db, campaign.id, ranks, bar)
             loop.Loop(lab, bench, campaign, settings, folder).run()
-    return campaign.id, database
+    return campaign.id
 
 
 def overrides(options: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,6 +11,7 @@ from rich.text import Text
 from plumbline.guidelines import Guidelines
 from plumbline.report import Report, timed_share
 from plumbline.search.outcome import label
+from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline.words import counted
@@ -73,6 +74,43 @@ def of(
         yield _remaining(report)
     yield Text()
     yield facts(report, paths=paths)
+
+
+def side_by_side(
+    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool
+) -> Iterator[RenderableType]:
+    """Campaigns of one file: libraries and layouts beside each other, then what each has cost."""
+    columns = [
+        Column(column_head(one), one.before, one.after if one.winners else None) for one in reports
+    ]
+    machines = ", ".join(dict.fromkeys(f"{one.machine.host}" for one in reports))
+    yield across_table(
+        columns, guidelines, title=f"Violated guidelines on {machines}", all_rows=all_rows
+    )
+    yield Text()
+    table = _plain("Campaigns")
+    for name in ("library", "layout", "campaign", "state", "winners", "launches", "seconds"):
+        table.add_column(name, overflow="fold")
+    for one in reports:
+        table.add_row(
+            one.library.version_string,
+            _layout(one),
+            one.campaign.id,
+            one.campaign.state,
+            str(len(one.winners)),
+            str(one.cost.launches),
+            f"{one.cost.seconds:.0f}",
+        )
+    yield table
+    yield Text("one of them: plumbline results --campaign CAMPAIGN")
+
+
+def column_head(report: Report) -> str:
+    return f"{report.library.id} {_layout(report)}"
+
+
+def _layout(report: Report) -> str:
+    return f"{report.campaign.nodes}x{report.campaign.ppn}"
 
 
 def winners(report: Report) -> Table:

@@ -34,7 +34,7 @@ def command(
 
     from . import tables
 
-    campaign_id, database = running.run(
+    ran = running.run(
         campaign_file,
         options | {"rounds": 0},
         new=new,
@@ -42,10 +42,13 @@ def command(
         database=common.database(db_path),
         output=None,
     )
-    found = running.report_of(database, campaign_id)
+    found = ran.reports()
     if as_json:
-        common.print_json(report.document(found, all_cells=True))
-    else:
-        common.show(*tables.of(found, guidelines.load(), all_rows=all_rows))
-    violated = any(one.verdict == "violated" for one in found.before)
+        common.print_json(report.documents(found, all_cells=True))
+    elif len(found) == 1:
+        common.show(*tables.of(found[0], guidelines.load(), all_rows=all_rows))
+    elif found:
+        common.show(*tables.side_by_side(found, guidelines.load(), all_rows=all_rows))
+    ran.require_all()
+    violated = any(one.verdict == "violated" for each in found for one in each.before)
     return common.VIOLATIONS_FOUND if violated else 0

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from plumbline import paths
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
 from plumbline.process import Finished
@@ -65,7 +66,7 @@ _TABLES: dict[type, str] = {}
 
 def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
     """Registers a launcher. What is made of it takes the `table` of a campaign file that asks for
-    it; without one it takes nothing."""
+    it, and the folder of the database; without one it takes nothing."""
 
     def register(implementation: type) -> type:
         if name in _LAUNCHERS:
@@ -79,12 +80,15 @@ def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
 
 
 def launchers() -> dict[str, Callable[..., Launcher]]:
-    from . import local, simulated  # noqa: F401 - they register themselves
+    from . import hosts, local, simulated  # noqa: F401 - they register themselves
 
     return _LAUNCHERS
 
 
-def launcher_for(place: Any) -> Launcher:
-    """The launcher that `place`, a table of a campaign file, asks for; None: this machine."""
+def launcher_for(place: Any, beside: Path | None = None) -> Launcher:
+    """The launcher that `place`, a table of a campaign file, asks for; None: this machine. `beside`
+    is the folder of the database, where files may lie that several hosts must see."""
     known = launchers()
-    return known["local"]() if place is None else known[_TABLES[type(place)]](place)
+    if place is None:
+        return known["local"]()
+    return known[_TABLES[type(place)]](place, beside or paths.default_database().parent)

@@ -24,7 +24,8 @@ _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 class Simulated:
     name = "simulated"
 
-    def __init__(self, machine: Simulation) -> None:
+    def __init__(self, machine: Simulation, beside: Path) -> None:
+        del beside
         self._machine = machine
 
     def machine(self, placement: Placement) -> Machine:

@@ -5,24 +5,29 @@ needs in the environment. It starts nothing but the library's own tools."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from plumbline import modules
 from plumbline.canary import Canary
+from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
 
 class Installation(msgspec.Struct, frozen=True):
-    """One installed MPI. `mpicc` is None where only the run-time part is installed."""
+    """One installed MPI. `mpicc` is None where only the run-time part is installed. `environment`:
+    what the module sets by which it was found."""
 
     library: Library
     mpirun: Path
     mpicc: Path | None
+    environment: dict[str, str] = {}
 
 
 class Knob(msgspec.Struct, frozen=True):
@@ -56,8 +61,9 @@ class Family(Protocol):
         """Variables its mpirun and its programs need on this machine."""
         ...
 
-    def words(self, placement: Placement) -> list[str]:
-        """Options by which its mpirun starts the ranks of `placement`."""
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        """Options by which its mpirun starts the ranks of `placement`: here, or on the hosts of
+        `reach`."""
         ...
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
@@ -99,7 +105,10 @@ def families() -> dict[str, Family]:
 
 
 def find(prefix: Path | None = None) -> tuple[Family, Installation]:
-    """The first installation found. Raises PlumblineError, with the remedy, when there is none."""
+    """The first installation found under `prefix`, in the module that it names (`module:NAME`), or
+    on PATH. Raises PlumblineError, with the remedy, when there is none."""
+    if prefix is not None and str(prefix).startswith(modules.PREFIX):
+        return _of_module(str(prefix).removeprefix(modules.PREFIX))
     real = {name: one for name, one in families().items() if not one.simulates}
     for one in real.values():
         installations = one.find(prefix)
@@ -110,6 +119,20 @@ def find(prefix: Path | None = None) -> tuple[Family, Installation]:
         f"no supported MPI library found {where} (looked for: {', '.join(real)}); "
         "install one (Debian: openmpi-bin libopenmpi-dev), put its mpirun on PATH, or name it with "
         "--mpi PREFIX"
+    )
+
+
+def _of_module(name: str) -> tuple[Family, Installation]:
+    added = modules.loaded(name)
+    own = os.environ.get("PATH", "").split(":")
+    for folder in added.get("PATH", "").split(":"):
+        for one in families().values():
+            if folder in own or one.simulates or Path(folder).name != "bin":
+                continue
+            for found in one.find(Path(folder).parent):
+                return one, msgspec.structs.replace(found, environment=added)
+    raise PlumblineError(
+        f"module {name} puts no supported MPI library on PATH; name the prefix of the installation"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from plumbline import process
 from plumbline.canary import Canary, in_copy
+from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -97,11 +98,20 @@ class OpenMpi:
         names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
         return {name + suffix: "1" for name in names for suffix in ("", "_CONFIRM")}
 
-    def words(self, placement: Placement) -> list[str]:
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
         words = ["-np", str(placement.nprocs)]
+        if reach is not None:
+            words += _to_hosts(placement, reach)
+        bind = placement.bind
         if placement.oversubscribed:
+            words += ["--oversubscribe"]
             # Bound, so that the system does not place the ranks anew in each launch.
-            words += ["--oversubscribe", "--bind-to", "core:overload-allowed"]
+            bind = bind or "core"
+        if placement.map_by:
+            words += ["--map-by", placement.map_by]
+        if bind:
+            overload = placement.oversubscribed and bind != "none"
+            words += ["--bind-to", f"{bind}:overload-allowed" if overload else bind]
         return words
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
@@ -126,6 +136,20 @@ class OpenMpi:
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
+
+
+def _to_hosts(placement: Placement, reach: Reach) -> list[str]:
+    """Each name is read by the version that knows it: the daemons of Open MPI 5 are PRRTE's, and
+    have their agent and their interfaces under names of their own."""
+    hosts = ",".join(f"{name}:{placement.ppn}" for name in reach.names[: placement.nodes])
+    words = ["--host", hosts, "--mca", "plm_rsh_agent", reach.agent]
+    if reach.interface:
+        for layer in ("btl", "oob"):
+            words += ["--mca", f"{layer}_tcp_if_include", reach.interface]
+    for name in reach.variables:
+        if not name.startswith(("OMPI_", "PMIX_", "PRTE_")):  # those are carried there anyway
+            words += ["-x", name]
+    return words
 
 
 def rules_canary(text: str) -> str:

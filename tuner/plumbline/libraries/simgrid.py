@@ -13,6 +13,7 @@ from pathlib import Path
 
 from plumbline import process
 from plumbline.canary import Canary
+from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
@@ -72,7 +73,8 @@ class SimGrid:
         del installation
         return {}
 
-    def words(self, placement: Placement) -> list[str]:
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        del reach
         return ["-np", str(placement.nprocs)]
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:

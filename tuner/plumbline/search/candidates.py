@@ -49,7 +49,11 @@ class Menu:
         nprocs: int,
         *,
         unsafe: bool = False,
+        witnesses: Iterable[Variant] = (),
     ) -> None:
+        """`variants` may be tried; `witnesses` (none: the same) stand beside cold candidates."""
+        variants = list(variants)
+        self._witnesses = list(witnesses) or variants
         self._space = space
         self._library = library
         self._installed = installed
@@ -70,6 +74,22 @@ class Menu:
         """Names of the variants that are made of other functions."""
         ours = self._variants.values()
         return {one.name for one in ours if (one.function, one.kind) == (function, "mockup")}
+
+    def anchors(self, function: str) -> list[str]:
+        """Variants of ours that send messages and call no other collective: a cold candidate of the
+        library changes none of them. Those that take any arguments come first."""
+        ours = [one for one in self._witnesses if one.function == function]
+        plain = [one for one in ours if one.kind != "mockup"]
+        ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
+        return [one.name for one in ranked]
+
+    def is_cold(self, function: str, candidate: Candidate) -> bool:
+        """Whether it can be put in force only for a launch as a whole."""
+        entry = self._space.of(function)
+        if entry is None or not candidate.is_knobs:
+            return False
+        cold = {one.knob for one in entry.parameters if one.cold}
+        return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
 
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
@@ -170,15 +190,18 @@ class Menu:
         # Parameters are spelled out: in a rules file "left out" does not mean the default.
         values = {entry.knob: name} | entry.needs | entry.algorithm(name).needs
         for parameter in self._parameters(entry, name):
-            values[parameter.knob] = self._installed[parameter.knob].value
+            value = self._installed[parameter.knob].value or parameter.default
+            if value:
+                values[parameter.knob] = value
         return Candidate(knobs=knobs(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
-        """Those that this library has, and that an exported file for it can hold for each size."""
+        """Those that this library has, and that an exported file for it can hold for each size, or
+        for all where there is one choice for all sizes."""
         return [
             one
             for one in entry.parameters_of(algorithm)
-            if one.scope == "each"
+            if (one.scope == "each" or entry.sizes == "one")
             and version.at_least(self._library.version, one.each_since)
             and one.knob in self._installed
         ]

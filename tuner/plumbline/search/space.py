@@ -59,7 +59,8 @@ class Parameter(_Entry, frozen=True):
     """A numeric knob that only some algorithms read. `scope` is `each` where an exported file can
     hold it for each message size (from the version `each_since` on), `process` where the whole
     process has one value. Legal are `least` to `most`; `values` are worth a try. `default` is the
-    library's own, where it is the same everywhere."""
+    library's own, where it is the same everywhere. `cold`: read when a launch starts, though the
+    library's other knobs are hot."""
 
     knob: str
     algorithms: list[str]
@@ -67,6 +68,7 @@ class Parameter(_Entry, frozen=True):
     unit: str
     scope: Literal["each", "process"]
     summary: str
+    cold: bool = False
     each_since: str = "0"
     least: int = 0
     most: int = 2**31 - 1
@@ -76,7 +78,8 @@ class Parameter(_Entry, frozen=True):
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
     must hold for every size (a legal program needs it, or the library has no other way). `needs`
-    are knobs that any value of `knob` wants beside it."""
+    are knobs that any value of `knob` wants beside it. `cold`: its knobs are read when a launch
+    starts, though those of other functions are hot."""
 
     name: str
     knob: str
@@ -85,6 +88,7 @@ class FunctionSpace(_Entry, frozen=True):
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []
     needs: dict[str, str] = {}
+    cold: bool = False
 
     def algorithm(self, name: str) -> Algorithm:
         return next(one for one in self.algorithms if one.name == name)

@@ -111,14 +111,14 @@ def _grid(states: dict[_Place, State], verdicts: Sequence[Verdict], guidelines: 
             if name == kind.name:
                 found.setdefault(function if by_function else guideline, {})[size] = state
         known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
-        for key in _in_order(found, known):
+        for key in in_order(found, known):
             label = key.removeprefix("MPI_") if by_function else guideline_label(key, guidelines)
             row_states = [found[key].get(size, "absent") for size in sizes]
             rows.append(Row(kind.letter, label, row_states))
     return Grid(sizes, rows)
 
 
-def _in_order(present: Iterable[str], known: Sequence[str]) -> list[str]:
+def in_order(present: Iterable[str], known: Sequence[str]) -> list[str]:
     """What is present: first in the order of the guidelines, then the rest by name."""
     found = set(present)
     return [*(name for name in known if name in found), *sorted(found - set(known))]

@@ -1,0 +1,41 @@
+"""Batches: the campaigns of one campaign file, in the order of the file. A batch is known by the
+file's absolute path; a file that is edited makes its batch anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign
+
+
+def put(db: Database, name: str, members: Sequence[str]) -> None:
+    """`members` are ids of campaigns; they replace those that the batch had. Raises ValueError when
+    one of them is not stored."""
+    with db.transaction():
+        for member in members:
+            campaigns.require(db, member)
+        db.rows("DELETE FROM batch WHERE name = :name", {"name": name})
+        for position, member in enumerate(members):
+            db.rows(
+                "INSERT INTO batch (name, position, campaign) VALUES (:name, :position, :campaign)",
+                {"name": name, "position": position, "campaign": member},
+            )
+
+
+def get(db: Database, name: str) -> list[Campaign]:
+    """Empty where there is no such batch."""
+    found = db.rows(
+        "SELECT campaign FROM batch WHERE name = :name ORDER BY position", {"name": name}
+    )
+    return [campaigns.get(db, member) for (member,) in found]
+
+
+def of(db: Database, campaign: str) -> str | None:
+    """The batch that `campaign` belongs to; of several, the one written last by name."""
+    row = db.row(
+        "SELECT name FROM batch WHERE campaign = :campaign ORDER BY name DESC LIMIT 1",
+        {"campaign": campaign},
+    )
+    return None if row is None else str(row[0])

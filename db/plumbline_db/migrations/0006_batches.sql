@@ -1,0 +1,8 @@
+-- Campaigns that one campaign file asks for together: several libraries, several layouts.
+
+CREATE TABLE batch (
+    name     TEXT NOT NULL,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    campaign TEXT NOT NULL REFERENCES campaign (id),
+    PRIMARY KEY (name, position)
+) STRICT, WITHOUT ROWID;

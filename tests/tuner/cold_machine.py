@@ -1,0 +1,92 @@
+"""The simulated library with cold knobs: what its environment says holds for a whole launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from plumbline.search.candidates import Menu
+from plumbline.workbench import Variant
+from plumbline_db.records import CaseRecord, ProbeRecord, Run
+from tests.db import build
+from tests.tuner.simulated import (
+    LATENCY,
+    SPACE,
+    Costs,
+    Rules,
+    SimulatedStarter,
+    installed_knobs,
+    variants,
+)
+
+COLD_SPACE = msgspec.structs.replace(SPACE, hot=None)
+PREFIX = "OMPI_MCA_coll_tuned_"
+WITNESSES = [
+    Variant(f"{name.removeprefix('MPI_').lower()}_linear{number}", name, "algorithm", [], "")
+    for name in LATENCY
+    for number in ("", "_2", "_3")
+]
+
+
+def menu(nprocs: int = 4) -> Menu:
+    return Menu(
+        COLD_SPACE, build.LIBRARY, installed_knobs(), variants(), nprocs, witnesses=WITNESSES
+    )
+
+
+def forced(extra: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Knobs in force, by the name of the collective."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in extra.items():
+        if name.startswith(PREFIX) and "_algorithm" in name:
+            collective = name.removeprefix(PREFIX).partition("_algorithm")[0]
+            found.setdefault(collective, {})[name.removeprefix("OMPI_MCA_")] = value
+    return found
+
+
+class ColdStarter(SimulatedStarter):
+    """`aborts(values)`: no launch begins with these values of all algorithm knobs in force;
+    `breaks(case, values)`: the launch dies with that case under way; `lies(function, values)`: the
+    library's result is wrong, which only variants of ours see."""
+
+    def __init__(
+        self,
+        costs: Costs,
+        *,
+        aborts: Callable[[set[str]], bool] = lambda _: False,
+        breaks: Callable[[CaseRecord, set[str]], bool] = lambda *_: False,
+        lies: Callable[[str, set[str]], bool] = lambda *_: False,
+        **more: Any,
+    ) -> None:
+        super().__init__(costs, crashes=self._broken, spoil=self._lie, **more)
+        self._aborts, self._breaks, self._lies = aborts, breaks, lies
+        self.extra: dict[str, str] = {}
+
+    @property
+    def _values(self) -> set[str]:
+        return {value for knobs in forced(self.extra).values() for value in knobs.values()}
+
+    def _broken(self, case: CaseRecord, knobs: Mapping[str, str]) -> bool:
+        del knobs
+        return self._breaks(case, self._values)
+
+    def _lie(self, case: CaseRecord) -> str:
+        wrong = case.variant != "default" and self._lies(case.function, self._values)
+        return "wrong" if wrong else "ok"
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        self.extra = extra
+        run, records = super().start(campaign, suite, sequence, text, extra)
+        if self._aborts(self._values):
+            return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
+        return run, records
+
+    def _library(
+        self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        own = forced(self.extra).get(function.removeprefix("MPI_").lower(), {})
+        return super()._library(function, size, knobs or own, rules)

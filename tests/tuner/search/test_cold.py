@@ -1,0 +1,327 @@
+"""Cold heats on a simulated library: few launches, the right ratios, and who is to blame."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as quickly
+from hypothesis import strategies as st
+
+from plumbline import tables
+from plumbline.measure import Laboratory
+from plumbline.search.candidates import Candidate
+from plumbline.search.cold import settings_of
+from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
+from plumbline.search.select import winners
+from plumbline.settings import load
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Trial
+from tests.tuner.cold_machine import ColdStarter, forced, menu
+from tests.tuner.simulated import Costs, Interrupted
+
+EFFORT = Effort(algorithms=3, parameters=2, final=6)
+BCAST = Target("MPI_Bcast", 65536)
+REDUCE = Target("MPI_Reduce", 4096)
+SCAN = Target("MPI_Scan", 64)
+THREE = (BCAST, REDUCE, SCAN)
+PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
+
+
+def candidates(function: str) -> list[Candidate]:
+    return [one for one in menu().first(function) if one.is_knobs]
+
+
+MOST = max(len(candidates(one.function)) for one in THREE)
+
+
+def race(
+    db: Database,
+    campaign: Campaign,
+    starter: ColdStarter,
+    *targets: Target,
+    effort: Effort = EFFORT,
+    refine: bool = False,
+) -> dict[Target, list[Trial]]:
+    lab = Laboratory(db, campaign.id, starter)
+    return Race(lab, menu(), PLAN, {}, effort, "search-1").run(targets, refine=refine)
+
+
+def by(trials: list[Trial], value: str) -> Trial:
+    (found,) = [one for one in trials if value in (*one.knobs.values(), one.variant)]
+    return found
+
+
+def exact(costs: Costs, **more: Any) -> ColdStarter:
+    return ColdStarter(costs, launch_noise=0.0, case_noise=0.0, sample_noise=0.0, **more)
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["f", "g", "h"])
+KNOBS = st.dictionaries(st.sampled_from(["shared", "own"]), st.sampled_from("12"), min_size=1)
+ENTRIES = st.dictionaries(
+    st.builds(Target, NAMES, st.integers(1, 3)),
+    st.lists(KNOBS.map(lambda one: Candidate(knobs=tuple(sorted(one.items())))), unique=True),
+)
+
+
+@given(ENTRIES)
+def test_settings_hold_every_candidate_once_and_one_of_a_function(
+    entries: Mapping[Target, list[Candidate]],
+) -> None:
+    found = settings_of(entries)
+    placed = [(cell, chosen[cell.function]) for chosen, cells in found for cell in cells]
+    assert sorted(placed) == sorted((cell, one) for cell, those in entries.items() for one in those)
+    for chosen, _ in found:
+        for left, right in itertools.combinations(chosen.values(), 2):
+            both = dict(left.knobs) | dict(right.knobs)
+            assert both == dict(right.knobs) | dict(left.knobs)
+
+
+def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(
+    db: Database, campaign: Campaign
+) -> None:
+    effort = Effort(algorithms=2, final=0)
+    race(db, campaign, ColdStarter(Costs()), *THREE, effort=effort)
+    launched = runs.listing(db, campaign.id)
+    assert len(launched) == 2 * (1 + MOST)
+    # They take turns with the library as it is.
+    plain = [number for number, one in enumerate(launched) if not one.environment]
+    assert plain == [0, 1 + MOST]
+    assert max(len(forced(one.environment)) for one in launched) == len(THREE)
+
+
+# --- ratios -------------------------------------------------------------------------------------
+
+
+def test_what_launches_differ_by_is_taken_off(db: Database, campaign: Campaign) -> None:
+    """Launches that differ by a factor of two do not blur ratios."""
+    costs = Costs(algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.7})
+    starter = ColdStarter(costs, launch_noise=0.7, case_noise=0.005)
+    found = race(db, campaign, starter, BCAST)
+    best = by(found[BCAST], "binomial")
+    assert best.ratio == pytest.approx(0.7, rel=0.03)
+    assert best.ratio_high is not None and best.ratio_high < 0.75
+    assert best.launches == EFFORT.algorithms + EFFORT.final
+    assert by(found[BCAST], "chain").ratio == pytest.approx(1.2, rel=0.03)
+
+
+def test_a_machine_that_repeats_itself_is_asked_once(db: Database, campaign: Campaign) -> None:
+    costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
+    found = race(db, campaign, exact(costs), *THREE, effort=ONE_LAUNCH)
+    assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
+    cold = [one for one in runs.listing(db, campaign.id) if one.environment]
+    assert len(cold) == MOST
+
+
+# No two of them, nor two products of two, are as good as equal.
+FACTORS = [0.31, 0.37, 0.44, 0.53, 0.61, 0.72, 0.83, 0.94, 1.0, 1.3]
+TWO = ("MPI_Bcast", "MPI_Gather")
+ALGORITHMS = [
+    (name, dict(one.knobs)[f"coll_tuned_{name.removeprefix('MPI_').lower()}_algorithm"])
+    for name in TWO
+    for one in candidates(name)
+]
+PLANTED = st.lists(
+    st.tuples(st.sampled_from(ALGORITHMS), st.sampled_from([64, 4096]), st.sampled_from(FACTORS)),
+    unique_by=(lambda one: one[:2], lambda one: one[2]),
+)
+
+
+@given(PLANTED)
+@quickly(
+    deadline=None,
+    max_examples=10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_winners_are_those_of_an_exhaustive_comparison(
+    fresh_campaign: Any, chosen: list[tuple[tuple[str, str], int, float]]
+) -> None:
+    """Each candidate of each cell alone, by the cost function itself."""
+    planted = {(name, size): factor for name, size, factor in chosen}
+    costs = Costs()
+    for algorithm in {name for name, _ in planted}:
+
+        def factor(size: int, _: Mapping[str, str], name: tuple[str, str] = algorithm) -> float:
+            return planted.get((name, size), 1.2)
+
+        costs.algorithm[algorithm] = factor
+    targets = [Target(name, size) for name in TWO for size in (64, 4096)]
+    effort = Effort(algorithms=1, final=1, repeats=True, front=99)
+    with fresh_campaign() as (db, campaign):
+        trials = race(db, campaign, exact(costs), *targets, effort=effort)
+    sizes = {one.function: [64, 4096] for one in targets}
+    opened = {one: ["GL1"] for one in targets}
+    found = winners(menu(), trials, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+    by_hand = {
+        target: [
+            Trial(
+                variant="default",
+                knobs=dict(one.knobs),
+                state="measured",
+                ratio=(ratio := _ratio(costs, target, one)),
+                ratio_low=ratio * 0.999,
+                ratio_high=ratio * 1.001,
+                launches=1,
+                detail="",
+            )
+            for one in sorted(candidates(target.function))
+        ]
+        for target in targets
+    }
+    wanted = winners(menu(), by_hand, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+
+    def short(winner: Any) -> tuple[Any, ...]:
+        return (winner.function, winner.bytes_from, winner.bytes_to, winner.configuration)
+
+    library = [one for one in found if one.variant == "default"]
+    assert [short(one) for one in library] == [short(one) for one in wanted]
+
+
+def _ratio(costs: Costs, target: Target, candidate: Candidate) -> float:
+    def seconds(knobs: dict[str, str]) -> float:
+        return costs.library(target.function, target.bytes, knobs)
+
+    return seconds(dict(candidate.knobs)) / seconds({})
+
+
+# --- parameters and fronts ------------------------------------------------------------------------
+
+
+def test_parameters_of_cold_algorithms_are_searched(db: Database, campaign: Campaign) -> None:
+    def binomial(_: int, knobs: Mapping[str, str]) -> float:
+        return 0.5 if knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192" else 0.8
+
+    costs = Costs(algorithm={("MPI_Bcast", "binomial"): binomial})
+    effort = Effort(algorithms=1, parameters=1, final=1, batches=3, repeats=True)
+    cells = [BCAST, Target("MPI_Bcast", 32768)]
+    found = race(db, campaign, exact(costs), *cells, effort=effort, refine=True)
+    for cell in cells:
+        best = min(found[cell], key=lambda one: one.ratio or 9)
+        assert best.knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192"
+    # Both cells are studied together: a batch has no more settings than a study has proposals.
+    batch = {
+        one.suite
+        for one in runs.listing(db, campaign.id)
+        if one.suite.startswith("search-1-parameters-1-cold")
+    }
+    assert 1 < len(batch) <= effort.proposals
+
+
+def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Campaign) -> None:
+    sizes = [Target("MPI_Gather", size) for size in (64, 4096)]
+    costs = Costs(
+        algorithm={
+            ("MPI_Gather", "binomial"): lambda size, _: 0.5 if size < 99 else 9.0,
+            ("MPI_Gather", "linear_sync"): lambda size, _: 0.9 if size < 99 else 1.0,
+        }
+    )
+    trials = race(db, campaign, exact(costs), *sizes, effort=ONE_LAUNCH)
+    opened = {sizes[0]: ["GL3@64"]}
+    (found,) = winners(
+        menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
+    )
+    assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
+
+
+# --- who is to blame ------------------------------------------------------------------------------
+
+
+def test_who_aborts_a_launch_is_found_and_the_others_go_on(
+    db: Database, campaign: Campaign
+) -> None:
+    """No case is under way: the launch never began."""
+    starter = exact(Costs(), aborts=lambda values: "knomial" in values)
+    found = race(db, campaign, starter, *THREE, effort=ONE_LAUNCH)
+    guilty = by(found[BCAST], "knomial")
+    assert (guilty.state, guilty.ratio) == ("failed", None)
+    assert "exit status 134" in guilty.detail
+    for target in THREE:
+        measured = {
+            value
+            for one in found[target]
+            if one.state == "measured"
+            for value in one.knobs.values()
+        }
+        for candidate in candidates(target.function):
+            innocent = set(dict(candidate.knobs).values()) - {"0", "knomial"}
+            assert innocent <= measured
+
+
+def test_the_case_under_way_is_out_and_the_other_sizes_are_not(
+    db: Database, campaign: Campaign
+) -> None:
+    small = Target("MPI_Bcast", 64)
+
+    def breaks(case: Any, values: set[str]) -> bool:
+        return (case.function, case.bytes) == ("MPI_Bcast", 64) and "knomial" in values
+
+    found = race(db, campaign, exact(Costs(), breaks=breaks), small, *THREE, effort=ONE_LAUNCH)
+    assert by(found[small], "knomial").state == "failed"
+    assert by(found[BCAST], "knomial").state == "measured"
+    assert all(one.state == "measured" for target in THREE for one in found[target])
+
+
+def test_another_function_s_candidate_is_not_blamed_for_long(
+    db: Database, campaign: Campaign
+) -> None:
+    """The case under way belongs to a function that the guilty one spoils."""
+
+    def breaks(case: Any, values: set[str]) -> bool:
+        return case.function == "MPI_Reduce" and "chain" in values
+
+    found = race(db, campaign, exact(Costs(), breaks=breaks), *THREE, effort=ONE_LAUNCH)
+    assert all(one.state == "measured" for target in THREE for one in found[target])
+    assert [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+
+
+def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Campaign) -> None:
+    """The library's own result is no witness when all of its calls are under the candidate."""
+
+    def lies(function: str, values: set[str]) -> bool:
+        return function == "MPI_Bcast" and "knomial" in values
+
+    found = race(db, campaign, exact(Costs(), lies=lies), *THREE, effort=ONE_LAUNCH)
+    trial = by(found[BCAST], "knomial")
+    assert trial.state == "wrong" and "bcast_linear has another result" in trial.detail
+    assert all(one.state == "measured" for one in found[REDUCE] + found[SCAN])
+
+
+def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:
+    def lies(function: str, values: set[str]) -> bool:
+        return "split_binary_tree" in values and function in ("MPI_Bcast", "MPI_Scan")
+
+    found = race(db, campaign, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
+    assert by(found[BCAST], "split_binary_tree").state == "wrong"
+    assert all(one.state == "measured" for one in found[SCAN])
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [1, 4, 9, 17])
+def test_an_interrupted_race_ends_as_it_would_have(
+    db: Database, campaign: Campaign, fresh_campaign: Any, after: int
+) -> None:
+    costs = Costs(algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.7})
+
+    def starter(stop_after: int | None = None) -> ColdStarter:
+        return ColdStarter(
+            costs,
+            aborts=lambda values: "knomial" in values,
+            lies=lambda function, values: function == "MPI_Scan" and "linear" in values,
+            stop_after=stop_after,
+        )
+
+    effort = Effort(algorithms=2, final=2)
+    with pytest.raises(Interrupted):
+        race(db, campaign, starter(after), *THREE, effort=effort)
+    found = race(db, campaign, starter(), *THREE, effort=effort)
+    with fresh_campaign() as (other, same):
+        whole = race(other, same, starter(), *THREE, effort=effort)
+    assert found == whole

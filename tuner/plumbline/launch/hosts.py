@@ -1,0 +1,164 @@
+"""Ranks on several machines: the library's own mpirun here, its daemons there, started by ssh or by
+any program that is called as ssh is (`AGENT HOST WORD...`).
+
+All hosts have the probe, the preload library and the MPI library under the same paths, and see one
+folder: plans, records and the files of a proof lie there. Each host is asked for its facts once,
+by which it is also known that the agent and the folder work."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+import socket
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from plumbline import machine, process
+from plumbline.hosts import Hosts, Reach
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+from . import Job, launcher
+
+_ASKED_AT_ONCE = 16
+_ANSWER_SECONDS = 60.0
+# The one text that a shell of another host reads; {token} is a quoted path.
+_QUESTION = "uname -n && nproc && cat {token} && grep -m 1 '^model name' /proc/cpuinfo || uname -m"
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a host says of itself."""
+
+    host: str
+    processing_units: int
+    cpu_model: str
+
+
+@launcher("hosts", table=Hosts)
+class SeveralHosts:
+    name = "hosts"
+
+    def __init__(self, hosts: Hosts, beside: Path) -> None:
+        self._hosts = hosts
+        self._shared = Path(hosts.folder) if hosts.folder else beside.absolute() / "jobs"
+
+    def machine(self, placement: Placement) -> Machine:
+        """Known by the hosts in use, in their order, and by what they are."""
+        asked = self._facts[: placement.nodes]
+        told = [f"{one.host} {one.processing_units} {one.cpu_model}" for one in asked]
+        names = [one.host for one in asked]
+        here = machine.this_machine()
+        models = dict.fromkeys(one.cpu_model for one in asked)
+        return msgspec.structs.replace(
+            here,
+            id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
+            host=", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more",
+            cpu_model=" | ".join(models),
+            processing_units=min(one.processing_units for one in asked),
+        )
+
+    def processing_units(self) -> int | None:
+        return min(one.processing_units for one in self._facts)
+
+    @contextmanager
+    def folder(self, id: str) -> Iterator[Path]:
+        del id
+        self._require_shared()
+        with tempfile.TemporaryDirectory(prefix="job-", dir=self._shared) as folder:
+            yield Path(folder)
+
+    def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        reach = Reach(
+            names=self._hosts.names,
+            agent=self._agent,
+            interface=self._hosts.interface,
+            variables=sorted(job.extra),
+        )
+        words = [str(installation.mpirun), *family.words(job.placement, reach), *job.program]
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
+
+    def alone(
+        self, installation: Installation, program: list[str], seconds: float
+    ) -> process.Finished:
+        del installation
+        return process.run(program, timeout_seconds=seconds)
+
+    @cached_property
+    def _agent(self) -> str:
+        """One program, as every mpirun takes it; with arguments it is a script, whose path is the
+        same in every launch."""
+        words = self._hosts.agent_words
+        if len(words) == 1:
+            return words[0]
+        text = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+        self._require_shared()
+        script = self._shared / f"agent-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        if not script.exists():
+            part = script.with_suffix(f".{os.getpid()}")
+            part.write_text(text)
+            part.chmod(0o755)
+            part.replace(script)
+        return str(script)
+
+    @cached_property
+    def _facts(self) -> list[Facts]:
+        """Of all hosts. Raises PlumblineError, naming the host, where one does not answer."""
+        self._require_shared()
+        with tempfile.NamedTemporaryFile("w", prefix="token-", dir=self._shared) as file:
+            token = os.urandom(8).hex()
+            file.write(token + "\n")
+            file.flush()
+            with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+                return list(
+                    pool.map(
+                        lambda name: self._ask(name, Path(file.name), token), self._hosts.names
+                    )
+                )
+
+    def _ask(self, name: str, file: Path, token: str) -> Facts:
+        question = _QUESTION.format(token=shlex.quote(str(file)))
+        words = ["/bin/sh", "-c"] if _is_here(name) else [self._agent, name]
+        done = process.run([*words, question], timeout_seconds=_ANSWER_SECONDS)
+        lines = done.stdout.split("\n")
+        if done.status != 0 or len(lines) < 3 or not lines[1].isdigit():
+            how = "no answer" if done.timed_out else f"exit status {done.status}"
+            raise PlumblineError(
+                f"host {name} cannot be reached: `{shlex.join([*words, 'uname -n'])}` must answer "
+                f"without a question ({how}: {done.stderr.strip()[-300:]})"
+            )
+        if lines[2] != token:
+            raise PlumblineError(
+                f"host {name} does not see the folder {self._shared}: name one that all hosts see "
+                "under the same path (`folder` in the table hosts)"
+            )
+        model = " ".join(lines[3:]).strip().removeprefix("model name").lstrip("\t :")
+        return Facts(host=lines[0], processing_units=int(lines[1]), cpu_model=model)
+
+    def _require_shared(self) -> None:
+        try:
+            self._shared.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot create the folder {self._shared}: {error.strerror}; name another one "
+                "(`folder` in the table hosts)"
+            ) from error
+
+
+def _is_here(name: str) -> bool:
+    """Whether an address of `name` is one of this host's."""
+    with contextlib.suppress(OSError):
+        for family, _, _, _, address in socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM):
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind(address)
+                return True
+    return False

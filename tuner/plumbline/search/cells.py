@@ -1,0 +1,46 @@
+"""Cells under search, and what was measured or found wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from plumbline_db.records import Check, Medians
+
+from .candidates import Candidate
+
+
+class Target(msgspec.Struct, frozen=True, order=True):
+    """A cell to be made faster."""
+
+    function: str
+    bytes: int
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """Why a candidate has no times in a cell."""
+
+    state: Literal["wrong", "failed", "not_in_force", "unsupported"]
+    detail: str
+
+    @classmethod
+    def of(cls, check: Check) -> Flaw:
+        """From a check that is not ok."""
+        if check.outcome == "ok":
+            raise ValueError("nothing is wrong")
+        return cls("failed" if check.outcome == "error" else check.outcome, check.detail)
+
+
+def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int, float]]:
+    """Seconds by launch, by cell and candidate; the default is MPI_COMM_WORLD's, untouched."""
+    found: dict[tuple[Target, Candidate], dict[int, float]] = {}
+    for one in medians:
+        case = one.case
+        if case.config == "plain" or case.variant == "library" or case.ranks:
+            continue
+        candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+        times = found.setdefault((Target(case.function, case.bytes), candidate), {})
+        times.update(zip(one.runs, one.seconds, strict=True))
+    return found

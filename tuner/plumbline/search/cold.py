@@ -1,0 +1,234 @@
+"""Cold heats: candidates that are put in force when a launch starts, and hold for all of it.
+
+One launch carries one candidate of each function, so that a heat takes as many settings as the
+function with the most candidates has. Launches of the settings take turns with one of the library
+as it is. Variants of ours, out of messages alone, stand beside every cell (`anchors`): they check
+the library's result, which has no other witness here, and what two launches differ by is seen in
+them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import string
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.libraries import Family
+from plumbline.measure import Laboratory
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import runs
+from plumbline_db.records import Run
+
+from .candidates import DEFAULT, Candidate
+from .cells import Flaw, Target, index
+
+# So many cases should show the factor between two launches.
+ENOUGH_ANCHORS = 5
+# A candidate under which launches fail in so many cells is left out of the others too.
+_STRIKES = 2
+_MARKS = string.ascii_lowercase  # MPI has fewer collective functions
+
+Entries = Mapping[Target, Sequence[Candidate]]
+Anchors = Mapping[Target, Sequence[str]]
+
+
+class Setting(msgspec.Struct):
+    """What is in force in the launches of one suite: at most one candidate of a function, at its
+    `cells`. `rounds` are those of its finished launches, in order; None for one that is not to be
+    looked at."""
+
+    suite: str
+    chosen: dict[str, Candidate]
+    cells: list[Target]
+    sequence: int = 0
+    rounds: list[int | None] = msgspec.field(default_factory=list)
+
+    def part(self, mark: str, functions: Sequence[str]) -> Setting:
+        chosen = {name: self.chosen[name] for name in functions}
+        cells = [one for one in self.cells if one.function in chosen]
+        return Setting(self.suite + mark, chosen, cells)
+
+    def knobs(self) -> dict[str, str]:
+        return {name: value for one in self.chosen.values() for name, value in one.knobs}
+
+
+def settings_of(entries: Entries) -> list[tuple[dict[str, Candidate], list[Target]]]:
+    """Every candidate of every function in one setting, with the cells it is entered in. Each goes
+    to the first setting that has none of its function, and wants no other value of a knob."""
+    cells: dict[tuple[str, Candidate], list[Target]] = {}
+    for target, candidates in entries.items():
+        for candidate in candidates:
+            cells.setdefault((target.function, candidate), []).append(target)
+    found: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
+    for (function, candidate), targets in cells.items():
+        wanted = dict(candidate.knobs)
+        for chosen, values, inside in found:
+            agree = all(values.get(knob, value) == value for knob, value in wanted.items())
+            if function not in chosen and agree:
+                chosen[function] = candidate
+                values.update(wanted)
+                inside.extend(targets)
+                break
+        else:
+            found.append(({function: candidate}, wanted, list(targets)))
+    return [(chosen, inside) for chosen, _, inside in found]
+
+
+class ColdHeat:
+    """The launches of one heat. `flaws` are the outcomes of candidates that gave no result. What
+    fails is found by taking settings apart: the function whose case was under way, or one half
+    after the other, until one candidate is left."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        suite: str,
+        plan: Plan,
+        environment: Mapping[str, str],
+        entries: Entries,
+        anchors: Anchors,
+    ) -> None:
+        self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
+        self._lab = lab
+        self._plan = plan
+        self._environment = environment
+        self._anchors = anchors
+        self._active = [
+            Setting(f"{suite}-cold-{number + 1:02d}", chosen, cells)
+            for number, (chosen, cells) in enumerate(settings_of(entries))
+        ]
+        self._all = list(self._active)
+
+    @property
+    def suites(self) -> list[str]:
+        return [one.suite for one in self._all if one.sequence]
+
+    def round(self, number: int) -> None:
+        """One finished launch of every setting that still has something to measure."""
+        waiting, self._active = self._active, []
+        while waiting:
+            setting = waiting.pop(0)
+            if not self._left(setting):
+                continue
+            if setting.rounds and setting.rounds[-1] == number:
+                self._active.append(setting)
+                continue
+            parts = self._launch(setting, number)
+            self._all += [one for one in parts if one is not setting]
+            waiting[:0] = parts
+
+    def ratios(self, reference: str, *, exact: bool) -> dict[Target, dict[Candidate, list[float]]]:
+        """log(candidate / default), a launch each, against the suite `reference` of the library as
+        it is, whose launches are the rounds. Unless it is `exact`, without the factor that two
+        launches differ by: the median over the anchors."""
+        lab = self._lab
+        plain = index(runs.medians(lab.db, lab.campaign, [reference]))
+        rounds = _finished(lab, reference)
+        found: dict[Target, dict[Candidate, list[float]]] = {}
+        for setting in self._all:
+            here = index(runs.medians(lab.db, lab.campaign, [setting.suite]))
+            for run, number in zip(_finished(lab, setting.suite), setting.rounds, strict=True):
+                if number is None:
+                    continue
+                logs = {
+                    cell: math.log(times[run] / plain[cell][rounds[number]])
+                    for cell, times in here.items()
+                    if run in times and rounds[number] in plain.get(cell, ())
+                }
+                anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
+                factor = statistics.median(anchored) if anchored and not exact else 0.0
+                for (target, one), value in logs.items():
+                    candidate = setting.chosen.get(target.function)
+                    if one == DEFAULT and candidate and (target, candidate) not in self.flaws:
+                        at = found.setdefault(target, {})
+                        at.setdefault(candidate, []).append(value - factor)
+        return found
+
+    def _left(self, setting: Setting) -> list[Target]:
+        return [
+            one for one in setting.cells if (one, setting.chosen[one.function]) not in self.flaws
+        ]
+
+    def _launch(self, setting: Setting, number: int) -> list[Setting]:
+        """What is to be launched in this round yet: nothing, the setting again, or its parts."""
+        cells = self._left(setting)
+        cases = [
+            case
+            for target in cells
+            for case in (
+                DEFAULT.case(target.function, target.bytes),
+                *(PlanCase(target.function, target.bytes, one) for one in self._anchors[target]),
+            )
+        ]
+        plan = msgspec.structs.replace(
+            self._plan,
+            name=f"{setting.suite}-{setting.sequence:03d}",
+            seed=self._plan.seed + setting.sequence,
+            cases=tuple(dict.fromkeys(cases)),
+        )
+        family: Family = self._lab.starter.family
+        extra = dict(self._environment) | family.in_environment(setting.knobs())
+        done = self._lab.launch(setting.suite, setting.sequence, plan, extra)
+        setting.sequence += 1
+        if done.run.outcome == "failed":
+            guilty = None if done.culprit is None else plan.cases[done.culprit]
+            return self._failed(setting, done.run, guilty)
+        flaws = self._checks(setting)
+        suspects = list(dict.fromkeys(target.function for target in flaws))
+        if len(suspects) > 1:
+            # One may spoil what the others are compared with, so each is tried without them.
+            setting.rounds.append(None)
+            return self._apart(setting, suspects)
+        for target, flaw in flaws.items():
+            self.flaws[target, setting.chosen[target.function]] = flaw
+        setting.rounds.append(number)
+        return [setting]
+
+    def _failed(self, setting: Setting, run: Run, case: PlanCase | None) -> list[Setting]:
+        functions = list(setting.chosen)
+        own = case is not None and case.function in setting.chosen
+        if len(functions) > 1:
+            if case is not None and own:
+                return self._apart(setting, [case.function])
+            half = len(functions) // 2
+            return [setting.part("a", functions[:half]), setting.part("b", functions[half:])]
+        (candidate,) = setting.chosen.values()
+        if case is not None and own:
+            found = Flaw("failed", "a launch failed with this case under way")
+            self.flaws[Target(case.function, case.bytes), candidate] = found
+            left = self._left(setting)
+            if len(setting.cells) - len(left) < _STRIKES:
+                return [setting]
+        for target in self._left(setting):
+            found = Flaw("failed", f"launches fail with it in force: {run.reason}")
+            self.flaws[target, candidate] = found
+        return []
+
+    def _apart(self, setting: Setting, suspects: Sequence[str]) -> list[Setting]:
+        """Each suspect alone, then the others."""
+        rest = [name for name in setting.chosen if name not in suspects]
+        parts = [[name] for name in suspects] + ([rest] if rest else [])
+        return [setting.part(mark, names) for mark, names in zip(_MARKS, parts, strict=False)]
+
+    def _checks(self, setting: Setting) -> dict[Target, Flaw]:
+        """What the last launch found wrong: an anchor that has another result than the library's
+        own call says so of this one."""
+        lab = self._lab
+        found: dict[Target, Flaw] = {}
+        checks = runs.checks(lab.db, lab.campaign, setting.suite, setting.sequence - 1)
+        for case, check in checks:
+            target = Target(case.function, case.bytes)
+            if check.outcome == "ok" or target in found:
+                continue
+            if case.variant == DEFAULT.variant:
+                found[target] = Flaw.of(check)
+            elif check.outcome == "wrong":
+                found[target] = Flaw("wrong", f"{case.variant} has another result: {check.detail}")
+        return found
+
+
+def _finished(lab: Laboratory, suite: str) -> list[int]:
+    """Numbers of the finished launches of a suite, in order."""
+    return [one.number for one in runs.surroundings(lab.db, lab.campaign, [suite])]

@@ -1,0 +1,137 @@
+"""Several campaigns in one table (Table 3 of Hunold et al., Euro-Par 2016): a row for each
+guideline or function, a column for each library and layout, in each cell at how many sizes it is
+violated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from plumbline.guidelines import PRECEDES, Guidelines
+from plumbline.verify.drawing import STYLES, UNICODE, Marks
+from plumbline.verify.grid import guideline_label, in_order
+from plumbline.verify.kinds import Kind, all_kinds
+from plumbline_db.records import Verdict
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One campaign. `after` is None where nothing was tuned."""
+
+    head: str
+    before: Sequence[Verdict]
+    after: Sequence[Verdict] | None = None
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Sizes of one guideline or function in one campaign: `tested`, `violated` before, and after
+    (None: nothing was tuned); `undecided` before."""
+
+    tested: int
+    violated: int
+    undecided: int
+    after: int | None
+
+
+class Row(msgspec.Struct, frozen=True):
+    """`key` is a guideline or a function; one tally a column."""
+
+    kind: str
+    letter: str
+    key: str
+    tallies: list[Tally]
+
+    def remarkable(self) -> bool:
+        return any(one.violated or one.after for one in self.tallies)
+
+
+def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[Row]:
+    found = []
+    for kind in all_kinds():
+        counted = [_by_row(kind, column.before) for column in columns]
+        later = [None if one.after is None else _by_row(kind, one.after) for one in columns]
+        by_function = kind.row == "function"
+        known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
+        for key in in_order({key for one in counted for key in one}, known):
+            tallies = [
+                _tally(before.get(key, []), None if after is None else after.get(key, []))
+                for before, after in zip(counted, later, strict=True)
+            ]
+            found.append(Row(kind.name, kind.letter, key, tallies))
+    return found
+
+
+def across_table(
+    columns: Sequence[Column],
+    guidelines: Guidelines,
+    *,
+    title: str,
+    all_rows: bool = False,
+    marks: Marks = UNICODE,
+) -> Table:
+    table = Table(
+        title=Text(title, style="bold"),
+        caption=Text(
+            "sizes that violate: before, and after tuning (confirmed cold); "
+            f"{marks.undecided} some undecided, blank holds, {marks.absent} not tested; "
+            + ", ".join(f"{kind.letter} {kind.name}" for kind in all_kinds()),
+            style="dim",
+        ),
+        title_justify="left",
+        caption_justify="left",
+        box=marks.frame,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1),
+    )
+    table.add_column("", no_wrap=True)
+    table.add_column("guideline or function", min_width=20)
+    for column in columns:
+        table.add_column(column.head, justify="right", overflow="fold")
+    shown = [row for row in rows(columns, guidelines) if all_rows or row.remarkable()]
+    for number, row in enumerate(shown):
+        label = row.key.removeprefix("MPI_")
+        if row.kind == "pattern":
+            label = guideline_label(row.key, guidelines).replace(PRECEDES, marks.precedes)
+        table.add_row(
+            row.letter,
+            label,
+            *(_text(one, marks) for one in row.tallies),
+            end_section=any(one.letter != row.letter for one in shown[number + 1 : number + 2]),
+        )
+    if not shown:
+        table.add_row("", "every guideline holds")
+    return table
+
+
+def _by_row(kind: Kind, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
+    for one in verdicts:
+        if one.kind == kind.name:
+            key = one.function if kind.row == "function" else one.guideline
+            found.setdefault(key, []).append(one)
+    return found
+
+
+def _tally(before: Sequence[Verdict], after: Sequence[Verdict] | None) -> Tally:
+    return Tally(
+        tested=len(before),
+        violated=sum(one.verdict == "violated" for one in before),
+        undecided=sum(one.verdict == "undecided" for one in before),
+        after=None if after is None else sum(one.verdict == "violated" for one in after),
+    )
+
+
+def _text(one: Tally, marks: Marks) -> Text:
+    if one.tested == 0:
+        return Text(marks.absent, style=STYLES["absent"])
+    words = f"{one.violated}" if one.violated or one.after else ""
+    if one.after is not None and words:
+        words += f" to {one.after}"
+    left = one.violated if one.after is None else one.after
+    style = STYLES["violated"] if left else STYLES["removed"] if words else ""
+    if not words and one.undecided:
+        return Text(marks.undecided, style=STYLES["undecided"])
+    return Text(words, style=style)
