@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 from tests.hosts import two_hosts  # noqa: F401
+from tests.slurm import slurm  # noqa: F401
