@@ -24,9 +24,11 @@ MODULES = (
     "profile",
     "mca_params",
     "env",
+    "impi_env",
     "simgrid_env",
     "mpich_selection",
     "mpich_env",
+    "mvapich_env",
     "winners_json",
 )
 

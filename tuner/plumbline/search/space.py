@@ -267,8 +267,11 @@ def for_library(folder: Path, library: Library) -> Space:
     return fitting[0][1]
 
 
-def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
-    """What the space and the installed library do not have in common, as sentences."""
+def differences(
+    space: Space, installed: Mapping[str, Knob], *, reports_all: bool = True
+) -> list[str]:
+    """What the space and the installed library do not have in common, as sentences. Where the
+    library does not report all it has, nothing is said of knobs that it does not report."""
     known = space.knobs()
     reported = {name for name in installed if space.ours(name)}
     found = [
@@ -278,7 +281,7 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
         for name in sorted(known.keys() - installed.keys())
-        if not name.startswith(space.lacking(installed))
+        if reports_all and not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
@@ -320,6 +323,11 @@ def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
 
 
 def _check(path: Path, space: Space) -> None:
+    for bound in _versions(space):
+        try:
+            version.key(bound)
+        except ValueError as error:
+            raise UsageError(f"search space {path}: {error}") from error
     seen: dict[str, list[_Entry]] = {}
     functions = [entry.name for entry in space.function]
     for entry in space.function:
@@ -340,19 +348,14 @@ def _check(path: Path, space: Space) -> None:
     ]
     groups += [(one, [one.knob]) for one in space.setting]
     groups += [(ignored, ignored.knobs) for ignored in space.ignored]
-    for entry, knob in ((entry, knob) for entry, knobs in groups for knob in knobs):
-        if any(entry.meets(other) for other in seen.setdefault(knob, [])):
+    for place, knob in ((place, knob) for place, knobs in groups for knob in knobs):
+        if any(place.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen[knob].append(entry)
+        seen[knob].append(place)
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
             raise UsageError(f"search space {path}: {setting.knob}: a value is out of its range")
-    for bound in _versions(space):
-        try:
-            version.key(bound)
-        except ValueError as error:
-            raise UsageError(f"search space {path}: {error}") from error
 
 
 def _versions(space: Space) -> Iterable[str]:
