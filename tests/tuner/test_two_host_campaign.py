@@ -2,7 +2,7 @@
 violation is found, removed by a setting, and stays removed with the exported files in force there
 and on the other host; then an application.
 
-The link between the hosts is slow (100 Mbit/s), so that times are the network's and not the load's
+The link between the hosts is slow (50 Mbit/s), so that times are the network's and not the load's
 of this machine. Between 64 KiB and the eager limit of two ranks' blocks, an exchange of halves
 waits for an acknowledgement behind the other host's data; blocks that go round do not."""
 
@@ -55,7 +55,7 @@ def slowly_linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     if family.name != "openmpi":
         pytest.skip("the mpirun on PATH is not Open MPI's")
     try:
-        with hosts(tmp_path_factory.mktemp("hosts"), rate="100mbit") as made:
+        with hosts(tmp_path_factory.mktemp("hosts"), rate="50mbit") as made:
             yield made
     except NotAllowed as error:
         pytest.skip(f"no hosts in namespaces: {error}")
