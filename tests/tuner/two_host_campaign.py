@@ -2,9 +2,12 @@
 violation is found, removed by a setting, and stays removed with the exported files in force there
 and on the other host; then an application.
 
-The link between the hosts is slow (50 Mbit/s), so that times are the network's and not the load's
-of this machine. Between 64 KiB and the eager limit of two ranks' blocks, an exchange of halves
-waits for an acknowledgement behind the other host's data; blocks that go round do not."""
+The link between the hosts is slow (20 Mbit/s), so that times are the network's and not the load's
+of this machine. At these sizes halves of a message are above the eager limit of TCP (64 KiB) and
+quarters are below: an exchange of halves waits for an acknowledgement behind the other host's data,
+blocks that go round do not.
+
+Minutes, so it is not among the tests that pytest finds: `make test-hosts`."""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ sizes = [131072, 163840]
 guidelines = ["GL5"]
 launches = 8
 launches_max = 16
-blocks = 2
-reps = 2
+blocks = 1
+reps = 3
 variants = []
 
 [hosts]
@@ -55,7 +58,7 @@ def slowly_linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     if family.name != "openmpi":
         pytest.skip("the mpirun on PATH is not Open MPI's")
     try:
-        with hosts(tmp_path_factory.mktemp("hosts"), rate="50mbit") as made:
+        with hosts(tmp_path_factory.mktemp("hosts"), rate="20mbit") as made:
             yield made
     except NotAllowed as error:
         pytest.skip(f"no hosts in namespaces: {error}")
@@ -89,12 +92,13 @@ def test_a_violation_is_found_and_removed(slowly_linked: Hosts, tmp_path: Path) 
     assert found["layout"] == "2 x 2, bound to a core each"
     assert found["environment"]["OMPI_MCA_btl"] == "self,vader,tcp"
     before, after = (
-        {one["bytes"] for one in found[stage]["violations"] if one["guideline"] == "GL5"}
+        {f"{one['guideline']}@{one['bytes']}" for one in found[stage]["violations"]}
         for stage in ("before", "after")
     )
-    assert before, done.stdout
-    removed = {name for one in found["winners"] for name in one["removes"]}
-    assert any(f"GL5@{size}" in removed for size in before - after), found["winners"]
+    assert any(name.startswith("GL5@") for name in before), done.stdout
+    (winner,) = found["winners"]
+    assert winner["function"] == "MPI_Allgather" and winner["speedup_low"] > 1
+    assert winner["removes"] and set(winner["removes"]) <= before - after
     assert any(one["kind"] == "in force" for one in found["events"])
     heads = [Path(one["path"]).read_text() for one in found["exports"]]
     assert any("bound to a core each" in head and "measured under OMPI_" in head for head in heads)
