@@ -33,8 +33,8 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts test-applications check bench install clean \
-        distclean
+.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts \
+        test-applications check bench install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
