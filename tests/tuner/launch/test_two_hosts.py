@@ -187,22 +187,25 @@ def test_ranks_that_are_elsewhere(two_hosts: Hosts, tmp_path: Path) -> None:
         ranks.start("c", "s", 0, PLAN.text(), {})
 
 
-def test_the_preload_library_is_in_force_on_both_hosts(two_hosts: Hosts, tmp_path: Path) -> None:
-    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=2))
-    _, found = libraries.find()
+@pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
+def test_the_preload_library_is_in_force_on_both_hosts(
+    two_hosts: Hosts, tmp_path: Path, name: str
+) -> None:
+    family, here, _ = library(name, two_hosts, tmp_path)
+    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=2), name)
     winner = variant("MPI_Allreduce", "allreduce_as_reduce_plus_bcast", 4096, 4096)
     winner = msgspec.structs.replace(winner, ppn=2)
     files = msgspec.structs.replace(
         bundle(winner, directory=str(tmp_path / "out")),
-        library=found.library,
-        preload_library=paths.layout().preload(paths.build_id(found.library)),
+        library=here.library,
+        preload_library=paths.layout().preload(paths.build_id(here.library)),
     )
     write(files, ["env"])
     clean = ranks.clean_environment()
     environment = proof.environment_of(tmp_path / "out" / env.FILE_NAME, clean)
 
-    def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
-        run, records = ranks.start("c", name, 0, plan.text(), dict(changed))
+    def try_out(suite: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+        run, records = ranks.start("c", suite, 0, plan.text(), dict(changed))
         if run.outcome == "failed":
             return run.reason + run.stderr
         return {
@@ -213,12 +216,11 @@ def test_the_preload_library_is_in_force_on_both_hosts(two_hosts: Hosts, tmp_pat
 
     sizes = {"MPI_Allreduce": [4096]}
     with several(two_hosts, tmp_path).folder("proof") as folder:
-        found_out = proof.prove(OpenMpi(), try_out, PLAN, environment, [winner], sizes, folder)
+        found_out = proof.prove(family, try_out, PLAN, environment, [winner], sizes, folder)
     assert found_out.problems == []
     assert found_out.statements[0].startswith("plumbline.profile decides")
     script = tmp_path / "loaded.sh"
     script.write_text('echo "$(uname -n) ${LD_PRELOAD##*/}"\n')
-    asked = job(OpenMpi(), found, tmp_path, ["sh", str(script)], environment=clean | environment)
-    here = msgspec.structs.replace(found, mpirun=on_the_first(two_hosts, tmp_path, found.mpirun))
-    loaded = several(two_hosts, tmp_path).run(OpenMpi(), here, asked).stdout.splitlines()
+    asked = job(family, here, tmp_path, ["sh", str(script)], environment=clean | environment)
+    loaded = several(two_hosts, tmp_path).run(family, here, asked).stdout.splitlines()
     assert sorted(loaded) == [f"{name} libplumbline.so" for name in sorted(two_hosts.names * 2)]
