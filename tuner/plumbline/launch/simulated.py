@@ -26,7 +26,7 @@ _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 class Simulated:
     name = "simulated"
 
-    def __init__(self, machine: Simulation, beside: Path) -> None:
+    def __init__(self, machine: Simulation, beside: Path | None = None) -> None:
         del beside
         self._machine = machine
 
