@@ -38,6 +38,8 @@ _VERSION = re.compile(r"SimGrid version (\d+\.\d+)")
 class SimGrid:
     name = "simgrid"
     simulates = True
+    reports_all = True
+    untried = ""
 
     def find(self, prefix: Path | None) -> list[Installation]:
         search = str(prefix / "bin") if prefix else None
