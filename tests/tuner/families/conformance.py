@@ -41,9 +41,9 @@ class Conformance:
     names that `make setup-mpis` makes, or PATH. `complaints` are what the library wrote to standard
     error when it did not take a setting, whole; `silence` what it writes when all is well.
     `winners` are configurations that its env exporter puts into variables or files. `own` are the
-    beginnings of the variables its mpirun needs here. `loud` are variables that its canaries add, so
-    that the library fails where it would choose something else. `whole`: the recorded installation reports
-    every knob, so that it is compared with the search space too."""
+    beginnings of the variables its mpirun needs here. `loud` are variables that its canaries add,
+    so that the library fails where it would choose something else. `whole`: the recorded
+    installation reports every knob, so that it is compared with the search space too."""
 
     family: ClassVar[Family]
     same: ClassVar[Sequence[tuple[str, str]]] = ()
