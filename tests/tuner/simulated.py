@@ -367,6 +367,8 @@ def installed_knobs(space: spaces.Space = SPACE) -> dict[str, Knob]:
     for entry in space.function:
         choices = {"ignore": 0} | {one.name: one.id for one in entry.algorithms}
         found[entry.knob] = Knob(entry.knob, "ignore", "int", True, choices)
+    for setting in space.setting:
+        found[setting.knob] = Knob(setting.knob, setting.default or "", "string", False, {})
     return found
 
 

@@ -135,7 +135,7 @@ def workbench(
         preload=layout.preload(build_id),
         catalogue=catalogue,
         guidelines=rules,
-        space=spaces.for_library(layout.search_spaces, installation.library),
+        space=spaces.for_library(layout.search_spaces, installation.library).on(placement.nodes),
         knobs=family.knobs(installation),
         launcher=launcher,
     )

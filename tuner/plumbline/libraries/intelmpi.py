@@ -45,6 +45,8 @@ _NOT_DEFINED = "not defined"
 class IntelMpi:
     name = "intelmpi"
     simulates = False
+    reports_all = True
+    untried = ""
 
     def find(self, prefix: Path | None) -> list[Installation]:
         for folder in _folders(prefix):
