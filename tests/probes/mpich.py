@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.launch import ROOT, Launch, Probe
+from tests.probes.launch import ROOT, Probe
 
 FOLDER = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
 NAMES = ("mpich-5.0", "mpich-4.3")

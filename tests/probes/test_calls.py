@@ -30,7 +30,9 @@ def mpich(installed: tuple[Path, Path], tmp_path: Path) -> MpichProbe:
 
 
 def run(mpich: MpichProbe, lines: str, environment: dict[str, str]) -> Launch:
-    launch = mpich.run("set blocks=2 warmup=1 knobs=call sync=dissemination\n" + lines, 2, environment)
+    launch = mpich.run(
+        "set blocks=2 warmup=1 knobs=call sync=dissemination\n" + lines, 2, environment
+    )
     assert launch.code == 0, launch.stderr
     return launch
 
