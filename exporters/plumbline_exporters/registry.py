@@ -20,12 +20,15 @@ from plumbline_exporters.bundle import Bundle
 
 MODULES = (
     "ompi_rules",
+    "ompi_han",
     "profile",
     "mca_params",
     "env",
+    "impi_env",
     "simgrid_env",
     "mpich_selection",
     "mpich_env",
+    "mvapich_env",
     "winners_json",
 )
 

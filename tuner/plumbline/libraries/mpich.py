@@ -39,6 +39,8 @@ _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
 class Mpich:
     name = "mpich"
     simulates = False
+    reports_all = True
+    untried = ""
 
     def find(self, prefix: Path | None) -> list[Installation]:
         if prefix is not None:
