@@ -14,12 +14,12 @@ from plumbline_exporters.bundle import Bundle, heading
 FILE_NAME = "plumbline.hydra"
 
 _SCRIPT = """
-# The preload library and its profile, for the ranks alone: hydra hands them what its file of options
-# says. Who has an LD_PRELOAD of his own keeps it, behind ours.
+# The preload library and its profile, for the ranks alone: hydra hands them what its file of
+# options says. Who has an LD_PRELOAD of his own keeps it, behind ours.
 export PLUMBLINE_PROFILE={profile}
 if [ -n "${{HYDRA_CONFIG_FILE-}}" ] && [ "$HYDRA_CONFIG_FILE" != {options} ]; then
-    echo "plumbline.sh: the variants are not in force, for HYDRA_CONFIG_FILE is set already: unset" \\
-        "it, or add there: -genv LD_PRELOAD" {library} >&2
+    echo "plumbline.sh: the variants are not in force, for HYDRA_CONFIG_FILE is set already:" \\
+        "unset it, or add there: -genv LD_PRELOAD" {library} >&2
 else
     case ":${{LD_PRELOAD-}}:" in
     ::) export HYDRA_CONFIG_FILE={options} ;;

@@ -274,6 +274,8 @@ def differences(
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
     ours = {one.name: one.id for one in entry.algorithms}
     theirs = {name: number for name, number in knob.choices.items() if number != 0}
+    if not any(ours.values()):  # a space of names alone
+        theirs = dict.fromkeys(theirs, 0)
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
             yield (
