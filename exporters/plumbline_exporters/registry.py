@@ -20,9 +20,11 @@ from plumbline_exporters.bundle import Bundle
 
 MODULES = (
     "ompi_rules",
+    "ompi_han",
     "profile",
     "mca_params",
     "env",
+    "impi_env",
     "simgrid_env",
     "mpich_selection",
     "mpich_env",

@@ -63,7 +63,9 @@ class TestEveryFormat:
 
 
 def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
-    message = "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-rules, profile"
+    message = (
+        "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-han-rules, ompi-rules"
+    )
     with pytest.raises(UsageError, match=message):
         write(placed(tmp_path), ["simgrid-env"])
     assert list(tmp_path.iterdir()) == []
@@ -78,6 +80,7 @@ def test_formats() -> None:
         "mpich-json",
         "mvapich-env",
         "mvapich2-env",
+        "ompi-han-rules",
         "ompi-rules",
         "profile",
         "simgrid-env",

@@ -54,6 +54,13 @@ int main(void)
     CHECK(strstr(reason, "OMPI_MCA_btl_vader_eager_limit") != NULL);
     CHECK(refused("MPICH Version: 5.0.2", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", 0));
 
+    CHECK(!refused("Open MPI v5.0.11, …", "coll_han_priority", 1));
+    CHECK(!refused_with_rules_file("Open MPI v4.1.8, …", "coll_basic_priority"));
+    CHECK(refused("Open MPI v5.0.11, …", "coll_sm_priority", 0));
+    CHECK(refused("Open MPI v5.0.11, …", "coll_adapt_bcast_algorithm", 0));
+    CHECK(refused("Open MPI v5.0.11, …", "coll_libnbc_iallreduce_algorithm", 0));
+    CHECK(refused("Open MPI v5.0.11, …", "coll_han_use_bcast_algorithm", 0));
+
     static const char mpich[] = "MPICH Version:      5.0.2\n…";
     CHECK(!refused_at_calls(mpich, "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"));
     CHECK(!refused_at_calls("MPICH Version:      4.3.2", "MPIR_CVAR_BCAST_TREE_KVAL"));

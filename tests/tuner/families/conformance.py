@@ -41,8 +41,9 @@ class Conformance:
     names that `make setup-mpis` makes, or PATH. `complaints` are what the library wrote to standard
     error when it did not take a setting, whole; `silence` what it writes when all is well.
     `winners` are configurations that its env exporter puts into variables or files. `own` are the
-    beginnings of the variables its mpirun needs here. `whole`: the recorded installation reports
-    every knob, so that it is compared with the search space too."""
+    beginnings of the variables its mpirun needs here. `loud` are variables that its canaries add,
+    so that the library fails where it would choose something else. `whole`: the recorded
+    installation reports every knob, so that it is compared with the search space too."""
 
     family: ClassVar[Family]
     same: ClassVar[Sequence[tuple[str, str]]] = ()
@@ -52,6 +53,7 @@ class Conformance:
     silence: ClassVar[Sequence[str]] = ("",)
     winners: ClassVar[Sequence[Winner]] = ()
     own: ClassVar[tuple[str, ...]] = ()
+    loud: ClassVar[Sequence[str]] = ()
     whole: ClassVar[bool] = False
 
     # --- for families that differ ---------------------------------------------------------------
@@ -272,7 +274,8 @@ class Conformance:
                     if canary.environment.get(name) != sourced.get(name)
                 }
                 assert changed, "a canary that changes nothing"
-                assert changed <= {*sourced, *self.family.settings_in(canary.environment)}
+                ours = {*sourced, *self.loud, *self.family.settings_in(canary.environment)}
+                assert changed <= ours
             assert files == {path: path.read_bytes() for path in script.parent.iterdir()}
 
     # --- the installed ones ---------------------------------------------------------------------
@@ -305,7 +308,8 @@ class Conformance:
         probe = ROOT / "build" / paths.build_id(installed.library) / "probe"
         if not probe.is_file():
             pytest.skip(f"no {probe}: make build MPICC={installed.mpicc}")
-        said = started(self.family, installed, SMALL, [str(probe), "system"], bad).stderr
-        assert self.family.complaint(said), said
+        done = started(self.family, installed, SMALL, [str(probe), "system"], bad)
+        said = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
+        assert said, done
         clean = started(self.family, installed, SMALL, [str(probe), "system"], {})
         assert clean.status == 0 and self.family.complaint(clean.stderr) is None, clean.stderr

@@ -54,7 +54,7 @@ def test_to_tune_itself_is_no_algorithm(tmp_path: Path, monkeypatch: pytest.Monk
     (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
     barrier = FAMILY.knobs(libraries.find(prefix)[1])["MPIR_CVAR_BARRIER_INTRA_ALGORITHM"]
-    assert set(barrier.choices) == {"auto", "nb", "osu_pairwise"}
+    assert set(barrier.choices) == {"nb", "osu_pairwise"}
 
 
 def test_its_space_has_the_algorithms_of_mpich_and_its_own() -> None:

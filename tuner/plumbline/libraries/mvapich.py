@@ -37,11 +37,10 @@ class Mvapich(Mpich):
         return [mpiname.installation(said, self.name)] if said else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
+        """Algorithms by name: their numbers are not known, and the leave to choose is none."""
         return {
             name: msgspec.structs.replace(
-                # No algorithm, but the leave to change it from call to call.
-                one,
-                choices={key: number for key, number in one.choices.items() if key != "dynamic"},
+                one, choices={key: 0 for key in one.choices if key not in ("auto", "dynamic")}
             )
             for name, one in super().knobs(installation).items()
         }

@@ -88,8 +88,9 @@ class Parameter(_Entry, frozen=True):
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
     must hold for every size (a legal program needs it, or the library has no other way). `needs`
-    are knobs that any value of `knob` wants beside it. `cold`: its knobs are read when a launch
-    starts, though those of other functions are hot."""
+    are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
+    where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
+    those of other functions are hot."""
 
     name: str
     knob: str
@@ -98,6 +99,7 @@ class FunctionSpace(_Entry, frozen=True):
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []
     needs: dict[str, str] = {}
+    needs_nodes: dict[str, str] = {}
     cold: bool = False
 
     def algorithm(self, name: str) -> Algorithm:
@@ -140,12 +142,16 @@ class Hot(_Entry, frozen=True):
 
 
 class Space(_Entry, frozen=True):
-    """Every knob whose name starts with one of `prefixes` stands in the file once. Without `hot`
-    all knobs are cold: they are put in force when a launch starts."""
+    """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
+    `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
+    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
+    Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
     prefixes: list[str]
     function: list[FunctionSpace]
+    optional: list[str] = []
+    untouched: list[str] = []
     hot: Hot | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
@@ -187,6 +193,26 @@ class Space(_Entry, frozen=True):
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
 
+    def must_be_untouched(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.untouched or self.prefixes))
+
+    def lacking(self, installed: Iterable[str]) -> tuple[str, ...]:
+        """The `optional` prefixes under which the library reports nothing."""
+        names = list(installed)
+        return tuple(
+            one for one in self.optional if not any(name.startswith(one) for name in names)
+        )
+
+    def on(self, nodes: int) -> Space:
+        """With what functions need where the ranks are on so many nodes."""
+        if nodes < 2:
+            return self
+        function = [
+            msgspec.structs.replace(entry, needs=entry.needs | entry.needs_nodes)
+            for entry in self.function
+        ]
+        return msgspec.structs.replace(self, function=function)
+
     def at(self, library: str) -> Space:
         """Without what this version of the library does not have."""
         return msgspec.structs.replace(
@@ -207,6 +233,7 @@ class Space(_Entry, frozen=True):
 
 def _needed(entry: FunctionSpace) -> Iterable[str]:
     yield from entry.needs
+    yield from entry.needs_nodes
     for one in entry.algorithms:
         yield from one.needs
 
@@ -254,11 +281,14 @@ def differences(
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
         for name in sorted(known.keys() - installed.keys())
-        if reports_all
+        if reports_all and not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
             found += _enumerator_differences(entry, installed[entry.knob])
+    for setting in space.setting:
+        if setting.knob in installed:
+            found += _choice_differences(setting, installed[setting.knob])
     numbers: list[Parameter | Setting] = [*space.setting]
     numbers += [one for entry in space.function for one in entry.parameters]
     for number in numbers:
@@ -273,15 +303,23 @@ def differences(
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
     ours = {one.name: one.id for one in entry.algorithms}
-    theirs = {name: number for name, number in knob.choices.items() if number != 0}
-    if not any(ours.values()):  # a space of names alone
-        theirs = dict.fromkeys(theirs, 0)
+    numbered = any(ours.values())
+    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
+            here, there = (side.get(name, "missing") for side in (ours, theirs))
+            if not numbered:
+                here, there = ("there" if side == 0 else side for side in (here, there))
             yield (
-                f"{entry.knob}: algorithm {name} is {ours.get(name, 'missing')} in the search "
-                f"space and {theirs.get(name, 'missing')} in the library"
+                f"{entry.knob}: algorithm {name} is {here} in the search space and {there} in the "
+                "library"
             )
+
+
+def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
+    for value in setting.values:
+        if setting.unit == "choice" and knob.choices and str(value) not in knob.choices:
+            yield f"{setting.knob}: the library has no value {value}"
 
 
 def _check(path: Path, space: Space) -> None:
