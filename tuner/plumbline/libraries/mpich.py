@@ -86,19 +86,21 @@ class Mpich:
         return dict(knobs) | ({FALLBACK: "error"} if knobs else {})
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        """In the selection file, in place of each choice of ours an algorithm of another function,
-        one at a time: the library ends the process that meets it. A variable gets no value of its
-        type."""
+        """In each table, in place of each choice of ours that of another function, one at a time:
+        the library ends the process that meets it, be it in a call of its own, before ours. A
+        variable gets no value of its type."""
         found = []
-        tables = environment.get(mpich_selection.VARIABLE)
-        if tables is not None:
-            for number, spoilt in enumerate(mpich_selection.spoilt(Path(tables).read_text())):
-                copy = folder / f"canary-{number}-{Path(tables).name}"
+        for variable in (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE):
+            table = Path(environment.get(variable, ""))
+            if variable not in environment:
+                continue
+            for number, spoilt in enumerate(mpich_selection.spoilt(table.read_text())):
+                copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(spoilt.text)
                 found.append(
                     Canary(
-                        name=Path(tables).name,
-                        environment=dict(environment) | {mpich_selection.VARIABLE: str(copy)},
+                        name=table.name,
+                        environment=dict(environment) | {variable: str(copy)},
                         functions=(spoilt.function,),
                         bytes_from=spoilt.bytes_from,
                         bytes_to=spoilt.bytes_to,

@@ -1,5 +1,5 @@
-"""MPICH 5.0.2, in as much as is read of it: what `mpichversion` and hydra say, some variables as the
-probe reports them, and the library with tables of algorithms as text in it."""
+"""MPICH 5.0.2, in as much as is read of it: what `mpichversion` and hydra say, some variables as
+the probe reports them, and the library with tables of algorithms as text in it."""
 
 from __future__ import annotations
 
