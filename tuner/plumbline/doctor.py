@@ -242,3 +242,5 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         return
     finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
+    for text in differences(bench.space, bench.knobs):
+        yield Finding("simulator", "warns", text)
