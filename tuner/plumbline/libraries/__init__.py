@@ -118,6 +118,7 @@ def families() -> dict[str, Family]:
     from . import (  # noqa: F401 - they register themselves
         intelmpi,
         mpich,
+        mvapich,
         mvapich2,
         openmpi,
         simgrid,
