@@ -113,6 +113,7 @@ class Plan(msgspec.Struct, frozen=True):
     runtime: str = "local"
     window_us: int = 0
     clock_multiple: int = 10
+    knobs: str = "communicator"
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -167,7 +168,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 _OPTIONAL = frozenset(
-    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple")
+    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple", "knobs")
 )
 
 

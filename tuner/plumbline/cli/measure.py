@@ -111,7 +111,9 @@ def command(
     """Measure one function side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
-    launch. Nothing is stored in the database. Exit code 1 if a case could not be measured.
+    launch. Knobs that the library reads when it starts have launches of their own, which take turns
+    with those; what they are read under is set with them. Nothing is stored in the database. Exit
+    code 1 if a case could not be measured.
 
     \b
     Example:
@@ -121,7 +123,7 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign, conditions, side_by_side
+    from plumbline import at_start, campaign, conditions
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.verify.statistics import exact_ratio, paired_ratio
@@ -147,12 +149,20 @@ def command(
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
     knobs = [_knob(word) for word in settings]
+    for name, _ in knobs:
+        if bench.knobs and name not in bench.knobs:
+            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
+    hot = [
+        (name, value)
+        for name, value in knobs
+        if bench.space.is_hot(name) and (name not in bench.knobs or bench.knobs[name].writable)
+    ]
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=(knob,)) for knob in knobs),
+            *(PlanCase(function, size, knobs=(knob,)) for knob in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
@@ -172,14 +182,15 @@ def command(
         runtime=runtime,
         window_us=window_us,
     )
-    environment = bench.space.hot_environment if knobs else {}
+    environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    lines, raw = side_by_side.run(
+    lines, raw = at_start.run(
         ranks,
         plan,
+        [at_start.setting(bench.space, *one) for one in knobs if one not in hot],
         launches or (1 if simulated else 8),
         environment,
         exact_ratio if simulated else paired_ratio,

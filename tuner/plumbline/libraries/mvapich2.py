@@ -115,7 +115,9 @@ class Mvapich2:
             if ":" not in value:
                 continue
             if name not in RANGES or not _RANGES.match(value):
-                raise PlumblineError(f"{name}={value}: MVAPICH2 takes no sizes here; give one value")
+                raise PlumblineError(
+                    f"{name}={value}: MVAPICH2 takes no sizes here; give one value"
+                )
             for switch in RANGES[name]:
                 values |= {INDEXED: "0", switch: "0"}
         _refuse_crashes(values)

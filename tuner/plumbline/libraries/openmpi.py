@@ -116,7 +116,7 @@ class OpenMpi:
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
-        if any(name.startswith("coll_tuned_") for name in knobs):
+        if any(name.startswith("coll_tuned_") and "_algorithm" in name for name in knobs):
             values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
         return values
 

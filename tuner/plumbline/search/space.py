@@ -177,6 +177,24 @@ class Space(_Entry, frozen=True):
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
 
+    def setting_of(self, knob: str) -> Setting | None:
+        return next((one for one in self.setting if one.knob == knob), None)
+
+    def is_hot(self, knob: str) -> bool:
+        """Whether it can be switched inside a launch, where the library lets it be written."""
+        if self.hot is None:
+            return False
+        setting = self.setting_of(knob)
+        if setting is not None:
+            return setting.hot
+        kept = {entry.knob for entry in self.function if not entry.cold}
+        for entry in self.function:
+            for one in entry.parameters:
+                shared = self.hot.switch == "communicator" and one.scope == "process"
+                if not (entry.cold or one.cold or shared):
+                    kept.add(one.knob)
+        return knob in kept
+
     def must_be_untouched(self, knob: str) -> bool:
         return knob.startswith(tuple(self.untouched or self.prefixes))
 
