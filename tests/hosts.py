@@ -109,10 +109,11 @@ def shifts_are_possible() -> bool:
 
 
 @contextlib.contextmanager
-def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Hosts]:
+def hosts(folder: Path, count: int = 2, shift_seconds: int = 0, rate: str = "") -> Iterator[Hosts]:
     """`count` hosts for as long as the context lasts; all but the first have their monotonic clocks
-    `shift_seconds` ahead. Raises NotAllowed with the reason where they cannot be had."""
-    for tool in ("ip", "unshare", "mount", "hostname"):
+    `shift_seconds` ahead. `rate`: of the link of each, as tc writes it (50mbit; empty: as fast as
+    it can). Raises NotAllowed with the reason where they cannot be had."""
+    for tool in ("ip", "unshare", "mount", "hostname", *(["tc"] if rate else [])):
         if shutil.which(tool) is None:
             raise NotAllowed(f"there is no {tool}")
     if os.geteuid() != 0:
@@ -145,6 +146,9 @@ def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Host
             _run("ip", "-n", space, "address", "add", address, "dev", "eth0")
             _run("ip", "-n", space, "link", "set", "eth0", "up")
             _run("ip", "-n", space, "link", "set", "lo", "up")
+            if rate:
+                words = ["tbf", "rate", rate, "burst", "32kb", "latency", "300ms"]
+                _run("tc", "-n", space, "qdisc", "add", "dev", "eth0", "root", *words)
         _run(str(agent), f"10.213.{third}.{count}", "true")
         yield Hosts(
             addresses=tuple(f"10.213.{third}.{i}" for i in range(1, count + 1)),

@@ -26,10 +26,7 @@ static void open_group(struct pl_group *group, const struct pl_world *world)
     if (group->comm == MPI_COMM_NULL)
         return;
     group->world.size = group->ranks;
-    PMPI_Comm_dup(group->comm, &group->world.harness);
-    PMPI_Comm_dup(group->comm, &group->world.sync);
-    PMPI_Comm_set_errhandler(group->world.harness, MPI_ERRORS_ARE_FATAL);
-    PMPI_Comm_set_errhandler(group->world.sync, MPI_ERRORS_ARE_FATAL);
+    pl_world_open(&group->world, group->comm);
     PMPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
 }
 
@@ -57,8 +54,7 @@ void pl_groups_close(struct pl_groups *groups)
         struct pl_group *group = &groups->group[i];
         if (group->comm == MPI_COMM_NULL)
             continue;
-        PMPI_Comm_free(&group->world.sync);
-        PMPI_Comm_free(&group->world.harness);
+        pl_world_close(&group->world);
         PMPI_Comm_free(&group->comm);
     }
     free(groups->group);

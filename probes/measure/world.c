@@ -2,6 +2,7 @@
  * crashes when it is taken down later. */
 #include "measure/world.h"
 
+#include "simulated.h"
 #include "system/cvar.h"
 
 #include <time.h>
@@ -13,6 +14,28 @@ static int64_t now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* A new communicator costs SMPI p (p - 1) messages: it looks for nodes. On a simulated machine, whose
+ * ranks never fail, the probe's own messages run on the communicator itself, with tags of theirs;
+ * variants send on one of their own. */
+void pl_world_open(struct pl_world *world, MPI_Comm comm)
+{
+    world->harness = world->sync = comm;
+    if (PL_SIMULATED)
+        return;
+    PMPI_Comm_dup(comm, &world->harness);
+    PMPI_Comm_dup(comm, &world->sync);
+    PMPI_Comm_set_errhandler(world->harness, MPI_ERRORS_ARE_FATAL);
+    PMPI_Comm_set_errhandler(world->sync, MPI_ERRORS_ARE_FATAL);
+}
+
+void pl_world_close(struct pl_world *world)
+{
+    if (PL_SIMULATED)
+        return;
+    PMPI_Comm_free(&world->sync);
+    PMPI_Comm_free(&world->harness);
+}
+
 void pl_world_start(struct pl_world *world)
 {
     pl_cvar_start();
@@ -20,17 +43,13 @@ void pl_world_start(struct pl_world *world)
     world->started_ns = now_ns();
     PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world->size);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &world->harness);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &world->sync);
-    PMPI_Comm_set_errhandler(world->harness, MPI_ERRORS_ARE_FATAL);
-    PMPI_Comm_set_errhandler(world->sync, MPI_ERRORS_ARE_FATAL);
+    pl_world_open(world, MPI_COMM_WORLD);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
 void pl_world_stop(struct pl_world *world)
 {
-    PMPI_Comm_free(&world->sync);
-    PMPI_Comm_free(&world->harness);
+    pl_world_close(world);
     pl_cvar_stop();
     MPI_Finalize();
 }

@@ -19,6 +19,9 @@ struct pl_world {
 /* MPI_T and MPI up; errors on MPI_COMM_WORLD are returned. */
 void pl_world_start(struct pl_world *world);
 void pl_world_stop(struct pl_world *world);
+/* The communicators that the probe itself uses among the ranks of `comm`. */
+void pl_world_open(struct pl_world *world, MPI_Comm comm);
+void pl_world_close(struct pl_world *world);
 int64_t pl_world_elapsed_ns(const struct pl_world *world); /* since MPI_Init returned */
 
 /* Rank 0's bytes to every rank: binomial tree, ⌈log2 p⌉ rounds. */

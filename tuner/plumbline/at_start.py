@@ -13,19 +13,12 @@ import msgspec
 from plumbline import side_by_side
 from plumbline.measure import Starter
 from plumbline.plan import Plan, PlanCase
-from plumbline.search.space import Space
 from plumbline.side_by_side import Line
 from plumbline.verify.statistics import Comparison
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord
 
 Knobs = tuple[tuple[str, str], ...]
-
-
-def setting(space: Space, name: str, value: str) -> Knobs:
-    """The knob and what it is read under."""
-    entry = space.setting_of(name)
-    return tuple(sorted(({} if entry is None else entry.when).items() | {(name, value)}))
 
 
 def run(
@@ -36,7 +29,7 @@ def run(
     environment: Mapping[str, str],
     compare: Callable[[Sequence[float]], Comparison],
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
-    """The lines of `plan`, then those of its defaults under each of `settings`."""
+    """The lines of `plan`, and those of its defaults under each of `settings`, by size."""
     raw: list[list[ProbeRecord]] = []
     theirs: list[list[list[ProbeRecord]]] = [[] for _ in settings]
     plans = [_plan(plan, one) for one in settings]
@@ -68,6 +61,7 @@ def run(
             under = msgspec.structs.replace(under, outcomes=outcomes, seconds=nothing)
         error_seconds = side_by_side.clock_error_seconds(theirs[index])
         lines += side_by_side.lines(one, under, error_seconds, compare, references)
+    lines.sort(key=lambda line: line.bytes)
     return lines, [*raw, *(records for one in theirs for records in one)]
 
 

@@ -200,7 +200,7 @@ class Loop:
         self._folder = folder
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
-        self._plan = tables.plan(settings, [])
+        self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
         menu = Menu(
             bench.space,
             bench.installation.library,

@@ -242,7 +242,7 @@ class Starter:
     ) -> str:
         """Why a launch counts as failed; empty when it does not. One that still wrote records when
         its time was up has too long a plan, and no case is to blame."""
-        complaint = self.family.complaint(done.stderr)
+        complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
             return (
                 f"not at its end after {self._timeout_seconds:g} s, but going on: raise "

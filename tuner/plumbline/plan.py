@@ -164,7 +164,11 @@ class Plan(msgspec.Struct, frozen=True):
             for field in msgspec.structs.fields(self)
             if field.name in _OPTIONAL
         ]
-        return [(name, value) for name, default, value in values if value != default]
+        found = [(name, value) for name, default, value in values if value != default]
+        return [one for one in found if one[0] != "knobs" or self._any_knobs()]
+
+    def _any_knobs(self) -> bool:
+        return any(case.knobs for case in self.cases)
 
 
 _OPTIONAL = frozenset(

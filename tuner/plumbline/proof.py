@@ -22,6 +22,8 @@ from plumbline_db.records import Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
 RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
+# Set for the ranks' sake; hydra reads the name of the preload library from a file.
+PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
 
 # Check outcomes by (function, bytes); in their place a sentence when the launch failed.
@@ -79,14 +81,19 @@ def prove(
             without_preload = {
                 name: value
                 for name, value in environment.items()
-                if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
+                if name not in PRELOADING and not name.startswith(RANK_ENVIRONMENT)
             }
             canaries = family.canaries(without_preload, scratch)
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
             for number, canary in enumerate(canaries):
-                concerned = [one for one in by_library if one.function in canary.functions]
-                cells = _cells(concerned if canary.functions else by_library, sizes)
+                if canary.fails == "nothing":
+                    proof.statements.append(
+                        f"{canary.name} is set, but nothing shows that the library reads it: it is "
+                        "silent about what it does not take"
+                    )
+                    continue
+                cells = _cells([one for one in by_library if canary.concerns(one)], sizes)
                 one = msgspec.structs.replace(short, cases=cells)
                 _check(try_out, f"library-{number}", one, canary, proof)
         if by_profile:

@@ -125,7 +125,7 @@ def command(
 
     from plumbline import at_start, campaign, conditions
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
@@ -148,21 +148,20 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    knobs = [_knob(word) for word in settings]
-    for name, _ in knobs:
+    hot: list[tuple[tuple[str, str], ...]] = []
+    cold: list[tuple[tuple[str, str], ...]] = []
+    for name, value in map(_knob, settings):
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-    hot = [
-        (name, value)
-        for name, value in knobs
-        if bench.space.is_hot(name) and (name not in bench.knobs or bench.knobs[name].writable)
-    ]
+        writable = name not in bench.knobs or bench.knobs[name].writable
+        kind = hot if writable and bench.space.is_hot(name) else cold
+        kind.append(knobs(bench.space.with_needs(name, value)))
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=(knob,)) for knob in hot),
+            *(PlanCase(function, size, knobs=one) for one in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
@@ -181,6 +180,7 @@ def command(
         clock_sync=clock_sync,
         runtime=runtime,
         window_us=window_us,
+        knobs=bench.space.switch,
     )
     environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)
@@ -190,7 +190,7 @@ def command(
     lines, raw = at_start.run(
         ranks,
         plan,
-        [at_start.setting(bench.space, *one) for one in knobs if one not in hot],
+        cold,
         launches or (1 if simulated else 8),
         environment,
         exact_ratio if simulated else paired_ratio,

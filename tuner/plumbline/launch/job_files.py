@@ -30,7 +30,10 @@ JOB = """\
 cd {folder} || exit 1
 [ "$1" = {attempt} ] || exit 0
 exec </dev/null >stdout 2>stderr
-(cd / && while kill -0 $$ && touch {folder}/alive; do sleep {beat}; done) >/dev/null 2>&1 &
+(
+    cd / && exec >/dev/null 2>&1 9<> <(:)  # reading from it is a pause without a process
+    while kill -0 $$ && touch {folder}/alive; do read -r -t {beat} -u 9; done
+) &
 plumbline_beat=$!
 {setup}
 {preamble}

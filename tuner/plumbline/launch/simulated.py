@@ -4,12 +4,14 @@ platform and the hosts are files in the job's folder."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline import process
 from plumbline.libraries import Family, Installation
+from plumbline.libraries.simgrid import options_in
 from plumbline.placement import Placement
-from plumbline.simulation import Simulation, hostfile, machine, platform
+from plumbline.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -38,7 +40,13 @@ class Simulated:
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         del family
-        words = self.command(installation, job.program, job.placement.nprocs, job.folder)
+        words = self.command(
+            installation,
+            job.program,
+            job.placement.nprocs,
+            job.folder,
+            options_in(job.environment),
+        )
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
 
     def alone(
@@ -50,9 +58,14 @@ class Simulated:
             return process.run(words, timeout_seconds=seconds)
 
     def command(
-        self, installation: Installation, program: list[str], nprocs: int, folder: Path
+        self,
+        installation: Installation,
+        program: list[str],
+        nprocs: int,
+        folder: Path,
+        options: Sequence[str] = (),
     ) -> list[str]:
-        unfit = [word for word in (*program[1:], str(folder)) if not _SAFE.match(word)]
+        unfit = [word for word in (*program[1:], str(folder), *options) if not _SAFE.match(word)]
         if unfit:
             raise PlumblineError(
                 f"smpirun cannot be handed {unfit[0]!r}: choose a path without blanks and special "
@@ -67,5 +80,7 @@ class Simulated:
             "--log=root.thresh:error",
             f"--cfg=smpi/coll-selector:{installation.library.build['selector']}",
             "--cfg=smpi/simulate-computation:no",
+            *overheads(self._machine),
+            *options,
             *program,
         ]

@@ -56,10 +56,14 @@ class Knob(msgspec.Struct, frozen=True):
 
 class Family(Protocol):
     """What a family of MPI libraries has to offer. `simulates`: its ranks are simulated, so it is
-    used only where that is asked for."""
+    used only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a
+    search space that has another is wrong. `untried`: what of it was never run against the real
+    library; empty where all was."""
 
     name: str
     simulates: bool
+    reports_all: bool
+    untried: str
 
     def find(self, prefix: Path | None) -> list[Installation]:
         """Installations under `prefix`, or on PATH."""
@@ -111,7 +115,13 @@ def family(name: str) -> Callable[[type], type]:
 
 
 def families() -> dict[str, Family]:
-    from . import intelmpi, openmpi, simgrid  # noqa: F401 - they register themselves
+    from . import (  # noqa: F401 - they register themselves
+        intelmpi,
+        mpich,
+        mvapich2,
+        openmpi,
+        simgrid,
+    )
 
     return _FAMILIES
 

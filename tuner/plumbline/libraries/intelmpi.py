@@ -28,7 +28,11 @@ NO_SUCH_PRESET = "99"
 _COMPLAINT = re.compile(
     r"MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
 )
-_SETTINGS = re.compile(r"I_MPI_(ADJUST_|TUNING)")
+# Everything that may be searched, and what the exported files preload with.
+_SETTINGS = re.compile(
+    r"I_MPI_(ADJUST_|TUNING|SHM_|GTOOL$|SHM$|FABRICS$|SPIN_COUNT$|PAUSE_COUNT$|THREAD_YIELD$|"
+    r"WAIT_MODE$|MALLOC$|COLL_SHM_THRESHOLD$)"
+)
 _BUILD = re.compile(r"Version (?P<release>\S+) Build (?P<built>\d+) \(id: (?P<revision>\w+)\)")
 _HEADER = re.compile(r'^#define I_MPI_VERSION "(\d+\.\d+(?:\.\d+)?)"', re.MULTILINE)
 _DESCRIBED = re.compile(r"^([A-Z][A-Z0-9_]+) *\n  MPI Datatype:\n    MPI_(\w+)", re.MULTILINE)
@@ -41,6 +45,8 @@ _NOT_DEFINED = "not defined"
 class IntelMpi:
     name = "intelmpi"
     simulates = False
+    reports_all = True
+    untried = ""
 
     def find(self, prefix: Path | None) -> list[Installation]:
         for folder in _folders(prefix):

@@ -15,17 +15,19 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from plumbline import paths, process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
+from plumbline_exporters import mv2_ranges
 
 from . import Installation, Knob, family, hydra, mpiname, variables
 
 TWO_LEVEL_CALLS = 16
-# Which variable of MPI_T chooses the same as a variable of the environment. Both make MPI_Init fail.
+# What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
 CVARS = {
     "MV2_INTER_ALLGATHER_TUNING": "MPIR_CVAR_ALLGATHER_COLLECTIVE_ALGORITHM",
     "MV2_INTER_ALLREDUCE_TUNING": "MPIR_CVAR_ALLREDUCE_COLLECTIVE_ALGORITHM",
@@ -36,20 +38,6 @@ CVARS = {
     "MV2_INTER_REDUCE_TUNING": "MPIR_CVAR_REDUCE_COLLECTIVE_ALGORITHM",
     "MV2_INTER_SCATTER_TUNING": "MPIR_CVAR_SCATTER_COLLECTIVE_ALGORITHM",
 }
-# Whose algorithms may be given by size, `2:0-8192,5:8193-+`, and what it takes beside that: in the
-# default, indexed mode these crash, or (bcast) do something else.
-RANGES = {
-    "MV2_INTER_ALLGATHER_TUNING": ("MV2_USE_INDEXED_ALLGATHER_TUNING",),
-    "MV2_INTER_ALLREDUCE_TUNING": ("MV2_USE_INDEXED_ALLREDUCE_TUNING",),
-    "MV2_ALLTOALL_TUNING": ("MV2_USE_INDEXED_ALLTOALL_TUNING",),
-    "MV2_INTER_BCAST_TUNING": ("MV2_USE_INDEXED_BCAST_TUNING",),
-    "MV2_INTER_REDUCE_TUNING": ("MV2_USE_INDEXED_REDUCE_TUNING",),
-    "MV2_INTER_SCATTER_TUNING": ("MV2_USE_INDEXED_SCATTER_TUNING",),
-    "MV2_INTER_RED_SCAT_TUNING": (),
-}
-INDEXED = "MV2_USE_INDEXED_TUNING"
-_RANGES = re.compile(r"\d+:\d+-(\d+|\+)(,\d+:\d+-(\d+|\+))*\Z")
-
 _COMPLAINTS = ("No IB device found", "Invalid value for MPIR_CVAR")
 _COLLECTIVE = "ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BCAST|GATHER|REDUCE|SCATTER"
 # What decides how messages are sent, not what a site needs to send any (adapters, ports, binding).
@@ -75,9 +63,9 @@ class Mvapich2:
     simulates = False
     reports_all = False
     untried = (
-        "MVAPICH2: never run by Plumbline's own tests. Finding, fingerprint, variables, search space "
-        "and export follow what was measured on 2.3 and 2.3.7 beforehand; ranks, the report of its "
-        "variables and what it says to mistakes are from recordings and its source"
+        "MVAPICH2 was never run by Plumbline. Its variables, their traps and the search space are "
+        "what was measured on 2.3 and 2.3.7; how it is found, its report of variables and what it "
+        "says to mistakes follow its source"
     )
 
     def find(self, prefix: Path | None) -> list[Installation]:
@@ -97,9 +85,9 @@ class Mvapich2:
             cap_bytes=_REPORT_CAP_BYTES,
         )
         if done.status != 0:
+            why = self.complaint(done.stderr) or done.stderr.strip()[-500:]
             raise PlumblineError(
-                f"{installation.mpirun} cannot start {probe} (status {done.status}): "
-                f"{done.stderr.strip()[-500:]}"
+                f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
             )
         return shown(done.stderr) | shown(done.stdout) | variables.reported(done.stdout)
 
@@ -112,36 +100,39 @@ class Mvapich2:
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = dict(knobs)
         for name, value in knobs.items():
-            if ":" not in value:
-                continue
-            if name not in RANGES or not _RANGES.match(value):
-                raise PlumblineError(
-                    f"{name}={value}: MVAPICH2 takes no sizes here; give one value"
-                )
-            for switch in RANGES[name]:
-                values |= {INDEXED: "0", switch: "0"}
+            if mv2_ranges.has_sizes(value):
+                values |= _with_sizes(name, value)
         _refuse_crashes(values)
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        """A variable of MPI_T that chooses too makes MPI_Init fail where ours has arrived. For
-        others there is no way to see it."""
+        """A variable of MPI_T that chooses too makes MPI_Init fail where ours has arrived. Others
+        leave nothing to see."""
         del folder
-        return [
-            Canary(name=name, environment=dict(environment) | {cvar: "0"}, fails="launch")
-            for name, cvar in CVARS.items()
-            if name in environment
-        ]
+        found = []
+        for name in sorted(environment):
+            if not name.startswith("MV2_") or not _SETTINGS.match(name):
+                continue
+            cvar = CVARS.get(name)
+            function = (_function(name),) if cvar else ()
+            changed = dict(environment) | ({cvar: "0"} if cvar else {})
+            fails: Literal["launch", "nothing"] = "launch" if cvar else "nothing"
+            found.append(Canary(name=name, environment=changed, functions=function, fails=fails))
+        return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in hydra.OURS)
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
+
+
+def _function(name: str) -> str:
+    """`MPI_Bcast` for MV2_INTER_BCAST_TUNING."""
+    return "MPI_" + CVARS[name].split("_")[2].capitalize()
 
 
 def shown(text: str) -> dict[str, Knob]:
@@ -152,6 +143,17 @@ def shown(text: str) -> dict[str, Knob]:
         for one in found
         if one
     }
+
+
+def _with_sizes(name: str, value: str) -> dict[str, str]:
+    """What makes the library read an algorithm by size; without it, it crashes."""
+    if name not in mv2_ranges.SWITCHES:
+        raise PlumblineError(f"{name}={value}: MVAPICH2 takes no sizes here; give one value")
+    try:
+        mv2_ranges.read(value)
+    except ValueError as error:
+        raise PlumblineError(f"{name}={value}: {error}") from error
+    return mv2_ranges.companions(name)
 
 
 def _refuse_crashes(values: Mapping[str, str]) -> None:

@@ -42,12 +42,13 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
-    value wants beside it."""
+    value wants beside it. `left_out` says why it is never tried."""
 
     name: str
     summary: str
     id: int = 0
     needs: dict[str, str] = {}
+    left_out: str = ""
     commutative_only: bool = False
     power_of_two: bool = False
     even_processes: bool = False
@@ -55,6 +56,8 @@ class Algorithm(_Entry, frozen=True):
     max_processes: int = 2**31 - 1
 
     def fits(self, nprocs: int) -> bool:
+        if self.left_out:
+            return False
         if self.power_of_two and nprocs & (nprocs - 1):
             return False
         if self.even_processes and nprocs % 2:
@@ -156,6 +159,20 @@ class Space(_Entry, frozen=True):
     @property
     def hot_environment(self) -> dict[str, str]:
         return self.hot.environment if self.hot else {}
+
+    @property
+    def switch(self) -> str:
+        """When the probe writes hot knobs, in the words of a plan."""
+        return self.hot.switch if self.hot else "communicator"
+
+    def with_needs(self, knob: str, value: str) -> dict[str, str]:
+        """A value of a knob, and the knobs that it wants beside it, or that it is read under."""
+        for entry in self.function:
+            if entry.knob == knob:
+                own = [one.needs for one in entry.algorithms if one.name == value]
+                return {knob: value} | entry.needs | (own[0] if own else {})
+        setting = self.setting_of(knob)
+        return ({} if setting is None else setting.when) | {knob: value}
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)
@@ -269,8 +286,11 @@ def for_library(folder: Path, library: Library) -> Space:
     return fitting[0][1]
 
 
-def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
-    """What the space and the installed library do not have in common, as sentences."""
+def differences(
+    space: Space, installed: Mapping[str, Knob], *, reports_all: bool = True
+) -> list[str]:
+    """What the space and the installed library do not have in common, as sentences. Where the
+    library does not report all it has, nothing is said of knobs that it does not report."""
     known = space.knobs()
     reported = {name for name in installed if space.ours(name)}
     found = [
@@ -280,7 +300,7 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
         for name in sorted(known.keys() - installed.keys())
-        if not name.startswith(space.lacking(installed))
+        if reports_all and not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
@@ -302,12 +322,16 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
     ours = {one.name: one.id for one in entry.algorithms}
-    theirs = {name: number for name, number in knob.choices.items() if number != 0}
+    numbered = any(ours.values())
+    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
+            here, there = (side.get(name, "missing") for side in (ours, theirs))
+            if not numbered:
+                here, there = ("there" if side == 0 else side for side in (here, there))
             yield (
-                f"{entry.knob}: algorithm {name} is {ours.get(name, 'missing')} in the search "
-                f"space and {theirs.get(name, 'missing')} in the library"
+                f"{entry.knob}: algorithm {name} is {here} in the search space and {there} in the "
+                "library"
             )
 
 
@@ -318,6 +342,11 @@ def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
 
 
 def _check(path: Path, space: Space) -> None:
+    for bound in _versions(space):
+        try:
+            version.key(bound)
+        except ValueError as error:
+            raise UsageError(f"search space {path}: {error}") from error
     seen: dict[str, list[_Entry]] = {}
     functions = [entry.name for entry in space.function]
     for entry in space.function:
@@ -338,19 +367,14 @@ def _check(path: Path, space: Space) -> None:
     ]
     groups += [(one, [one.knob]) for one in space.setting]
     groups += [(ignored, ignored.knobs) for ignored in space.ignored]
-    for entry, knob in ((entry, knob) for entry, knobs in groups for knob in knobs):
-        if any(entry.meets(other) for other in seen.setdefault(knob, [])):
+    for place, knob in ((place, knob) for place, knobs in groups for knob in knobs):
+        if any(place.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen[knob].append(entry)
+        seen[knob].append(place)
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
             raise UsageError(f"search space {path}: {setting.knob}: a value is out of its range")
-    for bound in _versions(space):
-        try:
-            version.key(bound)
-        except ValueError as error:
-            raise UsageError(f"search space {path}: {error}") from error
 
 
 def _versions(space: Space) -> Iterable[str]:
