@@ -29,7 +29,6 @@ static const char *const set_tokens[] = {
     "clock_multiple=7",
     "runtime=global",
     "window_us=250",
-    "knobs=call",
     "cache=overwrite",
     "budget_ms=1234",
     "nrep=rse:0.5,cov_mean:0.25/9",

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from plumbline import process
 from plumbline.canary import Canary, in_copy
@@ -29,8 +30,13 @@ NO_SUCH_ALGORITHM = "99"
 # mca_base_env_list_internal is what exported files use on Open MPI 4.
 # Which networks and daemons there are is the site's to say; how messages are sent is measured.
 _SETTINGS = re.compile(
-    r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$|mpi_|pml$|pml_|smsc$"
-    r"|smsc_|btl_(sm|vader|tcp)_(?!if_|port_|disable_family$|backing_directory$))"
+    r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$|mpi_|pml$|smsc$"
+    r"|smsc_|pml_(?!ucx_(tls|devices)$)|btl_(sm|vader|tcp)_(?!if_|port_|disable_family$|backing_directory$))"
+)
+_SELECTED = re.compile(
+    r"\[(?P<rank>[^]]+)\] coll:base:comm_select: "
+    r"(new communicator: (?P<communicator>\S+)|"
+    r"selecting +(?P<name>\w+), priority +(?P<priority>\d+), Enabled)"
 )
 _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
@@ -41,6 +47,7 @@ class OpenMpi:
     simulates = False
     reports_all = True
     untried = ""
+    component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
 
     def find(self, prefix: Path | None) -> list[Installation]:
         return [found for folder in _folders(prefix) if (found := _installation(folder))]
@@ -111,6 +118,19 @@ class OpenMpi:
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+
+    def components(self, stderr: str) -> list[str]:
+        found: dict[str, int] = {}
+        rank, inside = "", False
+        for match in _SELECTED.finditer(stderr):
+            rank = rank or match["rank"]
+            if match["rank"] != rank:
+                continue
+            if match["communicator"]:
+                inside = match["communicator"] == "MPI_COMM_WORLD"
+            elif inside:
+                found[match["name"]] = int(match["priority"])
+        return [f"{one} ({found[one]})" for one in sorted(found, key=lambda one: -found[one])]
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
