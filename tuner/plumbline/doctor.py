@@ -133,7 +133,7 @@ def _components(bench: Workbench, settings: settings_file.Settings) -> Iterator[
     family = bench.family
     if not isinstance(family, libraries.TellsComponents):
         return
-    plan = Plan("doctor", 1, (PlanCase("MPI_Barrier", 0),), blocks=1, reps=1)
+    plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
     starter = campaign.starter(bench, settings)
     run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
     if found := family.components(run.stderr):
