@@ -70,6 +70,7 @@ def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
 def test_formats() -> None:
     assert sorted(exporters()) == [
         "env",
+        "impi-env",
         "json",
         "mca-params",
         "ompi-han-rules",
@@ -120,7 +121,7 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no export format csh; there are: env, json"):
+    with pytest.raises(UsageError, match="no export format csh; there are: env, impi-env, json"):
         write(placed(tmp_path), ["json", "csh"])
     assert list(tmp_path.iterdir()) == []
 
