@@ -14,7 +14,8 @@ export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev prometheus valgrind
+TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev munge prometheus \
+    slurm-wlm valgrind
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021

@@ -4,8 +4,14 @@ CFLAGS ?= -O2 -g
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
+# A path is one from the root, where `make build` is typed.
+ifneq ($(findstring /,$(MPICC)),)
+override MPICC := $(if $(filter /%,$(MPICC)),,$(ROOT)/)$(MPICC)
+endif
 MPI_ID ?= $(shell $(ROOT)/probes/mpi-id.sh $(MPICC))
 BUILD ?= $(ROOT)/build/$(MPI_ID)
+# Intel MPI's wrapper finds headers and libraries here; unset outside its own environment script.
+export I_MPI_ROOT ?= $(abspath $(dir $(shell command -v $(MPICC)))..)
 # Not empty: programs run on SimGrid's simulation of a machine (docs/simulated.md).
 SIMULATED := $(filter simgrid-%,$(MPI_ID))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(ROOT)/pyproject.toml)

@@ -59,6 +59,9 @@ struct pl_pingpong {
 
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 
+/* When knobs are written (measure/config.h). */
+enum pl_switch { PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL };
+
 struct pl_plan {
     char *text; /* the names below point into it */
     const char *run;
@@ -71,6 +74,7 @@ struct pl_plan {
     int clock_multiple;           /* of the clock's residual error: shorter cases are refused */
     const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
+    enum pl_switch knobs;
     int64_t window_ns; /* 0: by measurement */
     enum pl_cache_mode cache;
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */

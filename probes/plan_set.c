@@ -78,6 +78,15 @@ static bool take_runtime(struct pl_parser *parser, const char *value)
                              "or global (first start to last end on the global clock)");
 }
 
+static bool take_knobs(struct pl_parser *parser, const char *value)
+{
+    bool call = strcmp(value, "call") == 0;
+    parser->plan->knobs = call ? PL_SWITCH_CALL : PL_SWITCH_COMMUNICATOR;
+    return call || strcmp(value, "communicator") == 0 ||
+           pl_refuse(parser, "no such way to switch knobs; write communicator (it keeps the values "
+                             "it was made under) or call (each call reads them)");
+}
+
 static bool take_window_us(struct pl_parser *parser, const char *value)
 {
     int window_us = 0;
@@ -147,6 +156,7 @@ const struct pl_key pl_set_keys[] = {
     {"clock_fit_ms", take_clock_fit_ms, false},
     {"clock_multiple", take_clock_multiple, false},
     {"runtime", take_runtime, false},
+    {"knobs", take_knobs, false},
     {"window_us", take_window_us, false},
     {"plain", take_plain, false},
 };
@@ -205,6 +215,14 @@ static bool finish_rule(struct pl_parser *parser)
     return true;
 }
 
+static bool any_knobs(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->config_count; i++)
+        if (plan->configs[i].knob_count > 0)
+            return true;
+    return false;
+}
+
 /* Settings that would change nothing. */
 static bool finish_idle(struct pl_parser *parser)
 {
@@ -224,6 +242,7 @@ static bool finish_idle(struct pl_parser *parser)
         {"budget_ms", !plan->sync->budget && plan->nrep.count == 0,
          "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime or a "
          "stopping rule (nrep)"},
+        {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
         {"clock_sync", local, no_clock},
         {"clock_fit_ms", local, no_clock},
         {"clock_multiple", local, no_clock},

@@ -49,9 +49,14 @@ class Hosts:
     agent: Path
 
     def command(
-        self, ranks_per_host: int, words: Sequence[str], environment: dict[str, str] | None = None
+        self,
+        ranks_per_host: int,
+        words: Sequence[str],
+        environment: dict[str, str] | None = None,
+        openmpi_5: Path | None = None,
     ) -> list[str]:
-        """The command line that runs `words` with `ranks_per_host` ranks on every host."""
+        """The command line that runs `words` with `ranks_per_host` ranks on every host, by the
+        mpirun of PATH (Open MPI 4.1) or of the prefix `openmpi_5`."""
         where = ",".join(f"{address}:{ranks_per_host}" for address in self.addresses)
         parameters = {
             "plm_rsh_agent": str(self.agent),
@@ -62,8 +67,17 @@ class Hosts:
             "mpi_yield_when_idle": "1",
             "hwloc_base_binding_policy": "none",
         }
-        mpirun = ["mpirun", "--oversubscribe", "--host", where]
-        mpirun += ["-np", str(ranks_per_host * len(self.addresses)), "--map-by", "slot"]
+        mpirun = ["mpirun", "--oversubscribe", "--map-by", "slot"]
+        if openmpi_5 is not None:
+            # Daemons, mapping and binding are PRRTE's.
+            for name in ("plm_rsh_agent", "oob_tcp_if_include", "hwloc_base_binding_policy"):
+                del parameters[name]
+            parameters["btl"] = "self,sm,tcp"
+            mpirun = [str(openmpi_5 / "bin" / "mpirun")]
+            mpirun += ["--prtemca", "plm_ssh_agent", str(self.agent)]
+            mpirun += ["--prtemca", "prte_if_include", self.network]
+            mpirun += ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+        mpirun += ["--host", where, "-np", str(ranks_per_host * len(self.addresses))]
         for name, value in parameters.items():
             mpirun += ["--mca", name, value]
         for name, value in (environment or {}).items():
@@ -95,10 +109,11 @@ def shifts_are_possible() -> bool:
 
 
 @contextlib.contextmanager
-def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Hosts]:
+def hosts(folder: Path, count: int = 2, shift_seconds: int = 0, rate: str = "") -> Iterator[Hosts]:
     """`count` hosts for as long as the context lasts; all but the first have their monotonic clocks
-    `shift_seconds` ahead. Raises NotAllowed with the reason where they cannot be had."""
-    for tool in ("ip", "unshare", "mount", "hostname"):
+    `shift_seconds` ahead. `rate`: of the link of each, as tc writes it (50mbit; empty: as fast as
+    it can). Raises NotAllowed with the reason where they cannot be had."""
+    for tool in ("ip", "unshare", "mount", "hostname", *(["tc"] if rate else [])):
         if shutil.which(tool) is None:
             raise NotAllowed(f"there is no {tool}")
     if os.geteuid() != 0:
@@ -131,6 +146,9 @@ def hosts(folder: Path, count: int = 2, shift_seconds: int = 0) -> Iterator[Host
             _run("ip", "-n", space, "address", "add", address, "dev", "eth0")
             _run("ip", "-n", space, "link", "set", "eth0", "up")
             _run("ip", "-n", space, "link", "set", "lo", "up")
+            if rate:
+                words = ["tbf", "rate", rate, "burst", "32kb", "latency", "300ms"]
+                _run("tc", "-n", space, "qdisc", "add", "dev", "eth0", "root", *words)
         _run(str(agent), f"10.213.{third}.{count}", "true")
         yield Hosts(
             addresses=tuple(f"10.213.{third}.{i}" for i in range(1, count + 1)),

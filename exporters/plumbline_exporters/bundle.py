@@ -10,6 +10,7 @@ import msgspec
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import fixed, layout
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
 
 
@@ -94,16 +95,17 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     """The first lines of every exported text file, as comments: what it is, where it comes from,
     and what each winner brings."""
     campaign, machine, library = bundle.campaign, bundle.machine, bundle.library
-    crowded = ", oversubscribed" if campaign.oversubscribed else ""
-    layout = f"nodes x ranks a node: {campaign.nodes} x {campaign.ppn}{crowded}"
     lines = [
         what,
         f"machine   {machine.host} ({machine.id}), {machine.cpu_model}, "
         f"{machine.processing_units} processing units",
         f"library   {library.id}, fingerprint {library.fingerprint}",
-        f"campaign  {campaign.id}, {campaign.nprocs} ranks, {layout}",
+        f"campaign  {campaign.id}, {campaign.nprocs} ranks, nodes x ranks a node: "
+        f"{layout(campaign)}{', oversubscribed' if campaign.oversubscribed else ''}",
         f"written   {bundle.created}",
     ]
+    if fixed(campaign):
+        lines.append(f"measured under {fixed(campaign)}")
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         lines.append(f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
         lines.append(

@@ -55,7 +55,7 @@ _EXPORT_5 = """\
 @exporter(
     "env",
     "shell file to source before mpirun",
-    needs=("ompi-rules", "profile"),
+    needs=("ompi-rules", "ompi-han-rules", "profile"),
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:

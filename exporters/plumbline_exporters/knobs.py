@@ -8,6 +8,8 @@ from plumbline_db.records import Winner
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.bundle import Bundle
 
+# On several nodes coll/han answers before coll/tuned; a search takes it off its communicators.
+PAST_HAN = ("coll_han_priority", "0")
 RULE_SUFFIXES = ("", "_segmentsize", "_chain_fanout", "_tree_fanout", "_max_requests")
 
 
@@ -43,6 +45,8 @@ def global_knobs(bundle: Bundle) -> dict[str, str]:
         for name, value in sorted(winner.configuration.items()):
             if winner.variant == "default" and name in own:
                 continue
+            if is_rule(winner) and (name, value) == PAST_HAN:
+                continue  # ompi_han.py says so for these calls alone
             if name.startswith("coll_tuned_") and name.endswith(
                 tuple(f"_algorithm{suffix}" for suffix in RULE_SUFFIXES)
             ):

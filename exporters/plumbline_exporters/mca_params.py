@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import ompi_rules, ompi_tuned
+from plumbline_exporters import ompi_han, ompi_rules, ompi_tuned
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import global_knobs, is_profile, is_rule
 from plumbline_exporters.registry import exporter
@@ -12,19 +12,22 @@ FILE_NAME = "mca-params.conf"
 
 
 def parameters(bundle: Bundle) -> dict[str, str]:
-    """MCA parameters that put the rules file and the global knobs in force."""
+    """MCA parameters that put the rules files and the global knobs in force."""
     ompi_tuned.version(bundle.library)
     values: dict[str, str] = {}
     if any(is_rule(winner) for winner in bundle.winners):
         values["coll_tuned_use_dynamic_rules"] = "1"
         values["coll_tuned_dynamic_rules_filename"] = str(bundle.directory / ompi_rules.FILE_NAME)
+    if any(ompi_han.is_past_han(winner) for winner in bundle.winners):
+        values["coll_han_use_dynamic_file_rules"] = "1"
+        values["coll_han_dynamic_rules_filename"] = str(bundle.directory / ompi_han.FILE_NAME)
     return values | global_knobs(bundle)
 
 
 @exporter(
     "mca-params",
     "parameter file for Open MPI (name = value)",
-    needs=("ompi-rules",),
+    needs=("ompi-rules", "ompi-han-rules"),
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:

@@ -62,7 +62,7 @@ def _nodes(winner: Winner) -> str:
 def _version(library: Library) -> str:
     """What MPI_Get_library_version of this library starts with: the part before its build."""
     text = library.version_string.split(",")[0].strip()
-    if not text or '"' in text or not text.isprintable():
+    if not text or '"' in text or not text.replace("\t", " ").isprintable():
         raise PlumblineError(f"{library.id}: cannot be named by {library.version_string!r}")
     return text
 

@@ -18,7 +18,19 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import Bundle
 
-MODULES = ("ompi_rules", "profile", "mca_params", "env", "simgrid_env", "winners_json")
+MODULES = (
+    "ompi_rules",
+    "ompi_han",
+    "profile",
+    "mca_params",
+    "env",
+    "impi_env",
+    "simgrid_env",
+    "mpich_selection",
+    "mpich_env",
+    "mvapich_env",
+    "winners_json",
+)
 
 Files = Callable[[Bundle], dict[str, str]]
 

@@ -1,26 +1,50 @@
-"""A POSIX shell file for simulated programs that plumbline.o is linked into (docs/simulated.md)."""
+"""A POSIX shell file for simulated programs that plumbline.o is linked into (docs/simulated.md).
+
+What smpirun is to be told stands in one variable, as words of its command line: a user types
+`smpirun $PLUMBLINE_SMPIRUN …`, our launcher does the same."""
 
 from __future__ import annotations
 
 import shlex
 
+from plumbline_db.errors import PlumblineError
 from plumbline_exporters import env, profile
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
+
+OPTIONS = "PLUMBLINE_SMPIRUN"
 
 
 @exporter(
     "simgrid-env", "shell file to source before smpirun", needs=("profile",), family="simgrid"
 )
 def files(bundle: Bundle) -> dict[str, str]:
+    selector = bundle.library.build.get("selector", "ompi")
+    settings = {"smpi/coll-selector": selector} | options(bundle)
+    words = " ".join(f"--cfg={name}:{value}" for name, value in settings.items())
     lines = heading(bundle, "Environment for SimGrid, written by Plumbline.")
-    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
-    lines.append(
-        f"# Link {bundle.preload_library or 'plumbline.o'} into the program, and give smpirun"
-    )
-    lines.append(f"# --cfg=smpi/coll-selector:{bundle.library.build.get('selector', 'ompi')}")
+    lines += [
+        f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}",
+        f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program",
+    ]
     if any(is_profile(winner) for winner in bundle.winners):
         path = bundle.directory / profile.FILE_NAME
+        lines.append(f"# Link {bundle.preload_library or 'plumbline.o'} into the program.")
         lines.append(f"export PLUMBLINE_PROFILE={shlex.quote(str(path))}")
+    lines.append(f"export {OPTIONS}={shlex.quote(words)}")
     return {env.FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def options(bundle: Bundle) -> dict[str, str]:
+    """Options of smpirun that hold for all calls. Raises PlumblineError when two winners want
+    different values of one."""
+    values: dict[str, str] = {}
+    for winner in bundle.winners:
+        for name, value in sorted(winner.configuration.items()):
+            if values.setdefault(name, value) != value:
+                raise PlumblineError(
+                    f"{winner.function}: wants {name}:{value}, another winner wants "
+                    f"{values[name]}; a simulation has one value: drop one of them"
+                )
+    return values

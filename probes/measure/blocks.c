@@ -22,14 +22,17 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     const struct pl_plan *plan = timing->plan;
     const struct pl_case *c = &plan->cases[index];
     const struct pl_world *world = series->world;
+    const struct pl_config_state *config = &timing->configs[c->config];
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
 
+    pl_config_enter(config);
     pl_series_begin(series, c);
     series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_stop(timing->counters, world);
+    pl_config_leave(config);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (world->rank > 0 || series->failures > 0)
         return world->rank > 0;

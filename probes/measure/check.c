@@ -148,7 +148,9 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
     arguments.call.comm = comm;
     prepare(&arguments, c, world, buffers, seed);
     memcpy(buffers->pristine, buffers->send, arguments.send_bytes);
+    pl_config_enter(config);
     rc = c->run(&arguments.call);
+    pl_config_leave(config);
     if (rc == MPI_SUCCESS) {
         outcome = compare(&arguments, c, buffers, detail, sizeof detail);
     } else {

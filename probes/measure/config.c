@@ -1,4 +1,4 @@
-/* MPI_T writes around an MPI_Comm_dup. */
+/* MPI_T writes around an MPI_Comm_dup, or around the calls of a case. */
 #include "measure/config.h"
 
 #include "measure/knob.h"
@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One knob that was written, and how to undo it. */
-struct written {
+struct pl_written {
     struct pl_cvar cvar;
-    struct pl_cvar_value old;
+    struct pl_cvar_value wanted, old;
 };
 
 /* The text of a variable, "" where there is none. */
@@ -63,11 +62,11 @@ static bool same_value(const struct pl_cvar *cvar, const struct pl_cvar_value *a
 
 /* Write one knob and read it back. 1: written; 0: `reason` says why the old value still stands. A
  * value that was written but reads back differently counts as written, with a reason. */
-static int write_knob(const struct pl_knob *knob, const char *library, struct written *undo,
-                      char read[PL_READING], char *reason, size_t size)
+static int write_knob(const struct pl_knob *knob, enum pl_switch when, const char *library,
+                      struct pl_written *undo, char read[PL_READING], char *reason, size_t size)
 {
     struct pl_cvar *cvar = &undo->cvar;
-    struct pl_cvar_value wanted, now;
+    struct pl_cvar_value *wanted = &undo->wanted, now;
 
     if (!pl_cvar_find(knob->name, cvar)) {
         snprintf(reason, size, "%s: the library has no such control variable", knob->name);
@@ -78,22 +77,23 @@ static int write_knob(const struct pl_knob *knob, const char *library, struct wr
                  knob->name, pl_cvar_scope_name(cvar));
         return 0;
     }
-    /* Only what a communicator keeps is touched: reading others may crash (system/survey.h). */
-    if (pl_knob_obstacle(library, knob->name, (struct pl_knob_start){false, false}, reason, size))
+    /* Only what takes effect is touched: reading others may crash (system/survey.h). */
+    if (pl_knob_obstacle(library, knob->name, when, (struct pl_knob_start){false, false}, reason,
+                         size))
         return 0;
     if (pl_cvar_read(cvar, &undo->old) != MPI_SUCCESS) {
         snprintf(reason, size, "%s: cannot be read", knob->name);
         return 0;
     }
     reading(cvar, &undo->old, knob->value, read);
-    if (pl_knob_obstacle(library, knob->name, started_with(), reason, size))
+    if (pl_knob_obstacle(library, knob->name, when, started_with(), reason, size))
         return 0;
-    if (!pl_cvar_parse(cvar, knob->value, &undo->old, &wanted)) {
+    if (!pl_cvar_parse(cvar, knob->value, &undo->old, wanted)) {
         snprintf(reason, size, "%s: '%s' is no value of type %s and no enumerator", knob->name,
                  knob->value, pl_cvar_type_name(cvar));
         return 0;
     }
-    if (pl_cvar_write(cvar, &wanted) != MPI_SUCCESS) {
+    if (pl_cvar_write(cvar, wanted) != MPI_SUCCESS) {
         snprintf(reason, size, "%s: the library refuses the value '%s'", knob->name, knob->value);
         return 0;
     }
@@ -102,13 +102,13 @@ static int write_knob(const struct pl_knob *knob, const char *library, struct wr
         return 1;
     }
     reading(cvar, &now, knob->value, read);
-    if (!same_value(cvar, &now, &wanted))
+    if (!same_value(cvar, &now, wanted))
         snprintf(reason, size, "%s: '%s' was written, '%s' reads back", knob->name, knob->value,
                  read);
     return 1;
 }
 
-static bool restore(const struct written *undo, char *reason, size_t size)
+static bool restore(const struct pl_written *undo, char *reason, size_t size)
 {
     struct pl_cvar_value now;
     if (pl_cvar_write(&undo->cvar, &undo->old) == MPI_SUCCESS &&
@@ -134,23 +134,30 @@ static int make_communicators(const struct pl_groups *groups, MPI_Comm *comms)
     return rc == MPI_SUCCESS ? pl_groups_split(groups, all, comms) : rc;
 }
 
+/* What `groups` made of MPI_COMM_WORLD, and that itself. */
+static void share_communicators(const struct pl_groups *groups, MPI_Comm *comms)
+{
+    for (int i = 0; i < groups->count; i++)
+        comms[i] = groups->group[i].comm;
+}
+
 bool pl_config_open_default(struct pl_config_state *state, const struct pl_groups *groups)
 {
     *state = (struct pl_config_state){.in_force = true, .comms = no_communicators(groups)};
     if (pl_p2p_agree(groups->world, !state->comms))
         return false;
-    for (int i = 0; i < groups->count; i++)
-        state->comms[i] = groups->group[i].comm;
+    share_communicators(groups, state->comms);
     return true;
 }
 
 /* All ranks take part whatever happened to them, so that nobody waits in MPI_Comm_dup alone. */
 bool pl_config_open(struct pl_config_state *state, const struct pl_groups *groups,
-                    const struct pl_config *config, const char *library)
+                    const struct pl_config *config, enum pl_switch when, const char *library)
 {
     const struct pl_world *world = groups->world;
+    const bool at_calls = when == PL_SWITCH_CALL && config->knob_count > 0;
     size_t knobs = (size_t)config->knob_count;
-    struct written *undo = calloc(knobs + 1, sizeof *undo);
+    struct pl_written *undo = calloc(knobs + 1, sizeof *undo);
     int written = 0;
     bool good;
 
@@ -163,34 +170,61 @@ bool pl_config_open(struct pl_config_state *state, const struct pl_groups *group
         goto out;
 
     for (int i = 0; i < config->knob_count && !*state->reason; i++)
-        written += write_knob(&config->knobs[i], library, &undo[written], state->read[i],
+        written += write_knob(&config->knobs[i], when, library, &undo[written], state->read[i],
                               state->reason, sizeof state->reason);
     state->in_force = !pl_p2p_agree(world, *state->reason != '\0');
-    if (state->in_force) {
+    if (state->in_force && at_calls) {
+        share_communicators(groups, state->comms);
+        state->written = undo;
+        state->written_count = written;
+    } else if (state->in_force) {
         int rc = make_communicators(groups, state->comms);
+        state->own_comms = true;
         if (pl_p2p_agree(world, rc != MPI_SUCCESS)) {
             snprintf(state->reason, sizeof state->reason, "MPI_Comm_dup failed with these knobs");
             state->in_force = false;
         }
     }
-    if (state->comms[0] != MPI_COMM_NULL)
+    if (state->own_comms && state->comms[0] != MPI_COMM_NULL)
         PMPI_Comm_set_errhandler(state->comms[0], MPI_ERRORS_RETURN);
     if (!state->in_force && !*state->reason)
         snprintf(state->reason, sizeof state->reason, "could not be put in force on every rank");
     while (written > 0)
         good &= restore(&undo[--written], state->reason, sizeof state->reason);
 out:
-    free(undo);
+    if (!state->written)
+        free(undo);
     return !pl_p2p_agree(world, !good);
 }
 
 void pl_config_close(struct pl_config_state *state, const struct pl_groups *groups)
 {
-    if (state->comms && state->comms[0] != MPI_COMM_WORLD && state->comms[0] != MPI_COMM_NULL) {
+    if (state->own_comms && state->comms[0] != MPI_COMM_NULL) {
         pl_groups_free(groups, state->comms);
         PMPI_Comm_free(&state->comms[0]);
     }
     free(state->comms);
     free(state->read);
+    free(state->written);
     *state = (struct pl_config_state){0};
+}
+
+static void abort_over(const struct pl_written *knob)
+{
+    fprintf(stderr, "probe: %s: the library takes no value for it any more\n", knob->cvar.name);
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+void pl_config_enter(const struct pl_config_state *state)
+{
+    for (int i = 0; i < state->written_count; i++)
+        if (pl_cvar_write(&state->written[i].cvar, &state->written[i].wanted) != MPI_SUCCESS)
+            abort_over(&state->written[i]);
+}
+
+void pl_config_leave(const struct pl_config_state *state)
+{
+    for (int i = state->written_count; i-- > 0;)
+        if (pl_cvar_write(&state->written[i].cvar, &state->written[i].old) != MPI_SUCCESS)
+            abort_over(&state->written[i]);
 }

@@ -72,18 +72,21 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
 {
     const struct pl_plan *plan = timing->plan;
     const struct pl_world *world = timing->world;
+    const struct pl_config_state *config = &timing->configs[c->config];
     int warmup = c->reps / 10 > 10 ? c->reps / 10 : 10;
     int64_t failures = 0;
     struct pl_arguments arguments;
 
-    pl_arguments_set(&arguments, c, world, timing->buffers, timing->configs[c->config].comms[0]);
+    pl_arguments_set(&arguments, c, world, timing->buffers, config->comms[0]);
     pl_arguments_fill(&arguments, c, world, plan->seed);
+    pl_config_enter(config);
     pl_counters_start(timing->counters);
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);
     int64_t total = plan->plain->loop(timing, c, &arguments.call, c->reps, &failures);
     int64_t mean = (total + c->reps / 2) / c->reps;
     timing->timed_ns += untimed + total;
     pl_counters_stop(timing->counters, world);
+    pl_config_leave(config);
     PMPI_Barrier(world->sync);
     pl_p2p_gather(world, &mean, (int)sizeof mean, means);
     return pl_p2p_agree(world, failures);

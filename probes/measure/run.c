@@ -193,7 +193,7 @@ static int open_configs(struct launch *launch)
     }
     for (int i = PL_CONFIG_DEFAULT + 1; i < plan->config_count; i++) {
         struct pl_config_state *state = &launch->configs[i];
-        if (!pl_config_open(state, &launch->groups, &plan->configs[i], library)) {
+        if (!pl_config_open(state, &launch->groups, &plan->configs[i], plan->knobs, library)) {
             say(launch, plan->configs[i].id, state->reason);
             return PL_EXIT_FAILED;
         }

@@ -1,6 +1,8 @@
 /* MPI_T control variables (MPI 3.1, section 14.3.6). */
 #include "system/cvar.h"
 
+#include "system/choices.h"
+
 #include <string.h>
 
 void pl_cvar_start(void)
@@ -102,10 +104,18 @@ int pl_cvar_write(const struct pl_cvar *cvar, const struct pl_cvar_value *value)
     return rc;
 }
 
+bool pl_cvar_described(const struct pl_cvar *cvar)
+{
+    return cvar->enumeration == MPI_T_ENUM_NULL && cvar->type == MPI_INT &&
+           strncmp(cvar->name, "MPIR_CVAR_", 10) == 0;
+}
+
 int pl_cvar_enumerators(const struct pl_cvar *cvar)
 {
     char name[PL_CVAR_NAME];
     int count, size = sizeof name;
+    if (pl_cvar_described(cvar))
+        return pl_choices_count(cvar->description);
     if (cvar->enumeration == MPI_T_ENUM_NULL ||
         MPI_T_enum_get_info(cvar->enumeration, &count, name, &size) != MPI_SUCCESS)
         return 0;
@@ -114,5 +124,9 @@ int pl_cvar_enumerators(const struct pl_cvar *cvar)
 
 bool pl_cvar_enumerator(const struct pl_cvar *cvar, int i, int *value, char *name, int size)
 {
+    if (pl_cvar_described(cvar)) {
+        *value = i;
+        return pl_choices_name(cvar->description, i, name, size);
+    }
     return MPI_T_enum_get_item(cvar->enumeration, i, value, name, &size) == MPI_SUCCESS;
 }

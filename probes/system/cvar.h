@@ -49,7 +49,8 @@ bool pl_cvar_writable(const struct pl_cvar *cvar);
 int pl_cvar_read(const struct pl_cvar *cvar, struct pl_cvar_value *value);
 int pl_cvar_write(const struct pl_cvar *cvar, const struct pl_cvar_value *value);
 
-/* From text: a number, "true"/"false", the name of an enumerator, or a string. `like` is the
+/* From text: a number (where the library itself does not refuse what is no enumerator: one of
+ * them), "true"/"false", the name of an enumerator, or a string. `like` is the
  * present value (its count is kept). False: the text is none of what the variable takes. */
 bool pl_cvar_parse(const struct pl_cvar *cvar, const char *text, const struct pl_cvar_value *like,
                    struct pl_cvar_value *value);
@@ -57,7 +58,9 @@ bool pl_cvar_parse(const struct pl_cvar *cvar, const char *text, const struct pl
 void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *value, char *text,
                     size_t size);
 
-/* Enumerators: how many (0: none), and the i-th. */
+/* Enumerators: how many (0: none), and the i-th; from the description where the library describes
+ * them there (system/choices.h). */
+bool pl_cvar_described(const struct pl_cvar *cvar);
 int pl_cvar_enumerators(const struct pl_cvar *cvar);
 bool pl_cvar_enumerator(const struct pl_cvar *cvar, int i, int *value, char *name, int size);
 

@@ -49,6 +49,12 @@ int pl_cvar_write(const struct pl_cvar *cvar, const struct pl_cvar_value *value)
     return MPI_ERR_OTHER;
 }
 
+bool pl_cvar_described(const struct pl_cvar *cvar)
+{
+    (void)cvar;
+    return false;
+}
+
 int pl_cvar_enumerators(const struct pl_cvar *cvar)
 {
     (void)cvar;

@@ -117,6 +117,13 @@ void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *valu
     }
 }
 
+/* Where enumerators are only described, the library looks at no number before it uses it. */
+static bool past_the_choices(const struct pl_cvar *cvar, int64_t number)
+{
+    int choices = pl_cvar_described(cvar) ? pl_cvar_enumerators(cvar) : 0;
+    return choices > 0 && (number < 0 || number >= choices);
+}
+
 /* A whole number, `true` or `false`, or the name of an enumerator. */
 static bool parse_integer(const struct pl_cvar *cvar, const char *text, bool is_signed,
                           int64_t *number)
@@ -125,7 +132,7 @@ static bool parse_integer(const struct pl_cvar *cvar, const char *text, bool is_
     errno = 0;
     *number = is_signed ? strtoll(text, &end, 10) : (int64_t)strtoull(text, &end, 10);
     if (!isspace((unsigned char)*text) && *end == '\0' && end != text && errno == 0)
-        return is_signed || *text != '-';
+        return (is_signed || *text != '-') && !past_the_choices(cvar, *number);
     if (cvar->type == MPI_C_BOOL && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
         *number = strcmp(text, "true") == 0;
         return true;

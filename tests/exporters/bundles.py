@@ -66,3 +66,15 @@ def variant(
         variant=name,
         configuration=knobs,
     )
+
+
+def everywhere(function: str, **knobs: str) -> Winner:
+    """A winner by these parameters of the library, at all sizes."""
+    return build.winner(
+        function=function,
+        nprocs=4,
+        ppn=4,
+        bytes_from=0,
+        bytes_to=UNBOUNDED_BYTES,
+        configuration=knobs,
+    )

@@ -30,9 +30,9 @@ def version() -> str:
     return match[1]
 
 
-def build(source: Path, program: Path, *flags: str) -> Path:
+def build(source: Path, program: Path, *flags: str, mpicc: str = "mpicc") -> Path:
     flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", *flags)
-    subprocess.run(["mpicc", *flags, str(source), "-o", str(program)], check=True, timeout=120)
+    subprocess.run([mpicc, *flags, str(source), "-o", str(program)], check=True, timeout=120)
     return program
 
 
@@ -47,9 +47,16 @@ def answers(
     program: Path, calls: list[tuple[str, int]], nprocs: int, env: dict[str, str]
 ) -> dict[tuple[str, int], str]:
     """What tests/exporters/canary.c says about each call."""
-    words = [f"{function}:{size}" for function, size in calls]
+    mpirun = ["mpirun", "-n", str(nprocs), "--oversubscribe"]
+    return answers_of([*mpirun, str(program)], calls, env)
+
+
+def answers_of(
+    command: list[str], calls: list[tuple[str, int]], env: dict[str, str]
+) -> dict[tuple[str, int], str]:
+    """The same, by the command that starts the program."""
     done = subprocess.run(
-        ["mpirun", "-n", str(nprocs), "--oversubscribe", str(program), *words],
+        [*command, *(f"{function}:{size}" for function, size in calls)],
         env=env,
         capture_output=True,
         text=True,

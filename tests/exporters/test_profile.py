@@ -76,6 +76,13 @@ def test_winners_that_claim_the_same_call() -> None:
         rules(variant("MPI_Reduce", "v", 0, 64), variant("MPI_Reduce", "w", 64, 128))
 
 
+def test_a_library_that_names_itself_with_a_tab() -> None:
+    given_ = bundle(variant("MPI_Reduce", "v", 0, 64))
+    library = msgspec.structs.replace(given_.library, version_string="MVAPICH2 Version :\t2.3.7")
+    (text,) = profile.files(msgspec.structs.replace(given_, library=library)).values()
+    assert 'library version="MVAPICH2 Version :\t2.3.7"\n' in text
+
+
 @pytest.mark.parametrize("text", ["", ", package", 'Open "MPI"', "Open\nMPI"])
 def test_library_that_cannot_be_named(text: str) -> None:
     given_ = bundle(variant("MPI_Reduce", "v", 0, 64))

@@ -17,12 +17,17 @@ from plumbline_db.records import Export
 from plumbline_exporters.bundle import Bundle, load_bundle
 from plumbline_exporters.registry import exporter, exporters, write
 from tests.db import build
-from tests.exporters.bundles import bundle, tuned, variant
+from tests.exporters.bundles import bundle, everywhere, tuned, variant
 
 FULL = (
     tuned("MPI_Allreduce", "basic_linear", 8192, 65536),
     variant("MPI_Gather", "gather_binomial", 0, 262144),
 )
+
+# Of the library's own parameters every format says those of its library.
+FULL_OF = {
+    "mvapich-env": (everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="2"), *FULL[1:]),
+}
 
 
 def placed(folder: Path, *winners: object) -> Bundle:
@@ -38,10 +43,11 @@ class TestEveryFormat:
 
     def test_is_pure(self, name: str) -> None:
         files = exporters()[name].files
-        assert files(bundle(*FULL)) == files(bundle(*FULL))
+        full = bundle(*FULL_OF.get(name, FULL))
+        assert files(full) == files(full)
 
     def test_texts_are_whole_and_say_where_they_come_from(self, name: str) -> None:
-        for file, text in exporters()[name].files(bundle(*FULL)).items():
+        for file, text in exporters()[name].files(bundle(*FULL_OF.get(name, FULL))).items():
             assert Path(file).name == file
             assert text.endswith("\n")
             for fact in ("node1", "9d1c5f6a", "c-20250301-a", "2025-03-01T12:00:00Z", "GL12 16384"):
@@ -53,7 +59,9 @@ class TestEveryFormat:
 
 
 def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
-    message = "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-rules, profile"
+    message = (
+        "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-han-rules, ompi-rules"
+    )
     with pytest.raises(UsageError, match=message):
         write(placed(tmp_path), ["simgrid-env"])
     assert list(tmp_path.iterdir()) == []
@@ -64,6 +72,8 @@ def test_formats() -> None:
         "env",
         "json",
         "mca-params",
+        "ompi-han-rules",
+        "mvapich-env",
         "ompi-rules",
         "profile",
         "simgrid-env",

@@ -121,13 +121,15 @@ class Probe:
         found: dict[str, Any] = json.loads(self.start([str(self.binary), "--list"]).stdout)
         return found
 
-    def start(self, argv: list[str], out: Path | None = None) -> Launch:
+    def start(
+        self, argv: list[str], out: Path | None = None, environment: dict[str, str] | None = None
+    ) -> Launch:
         done = subprocess.run(
             argv,
             capture_output=True,
             text=True,
             timeout=60,
-            env=os.environ | ENVIRONMENT,
+            env=os.environ | ENVIRONMENT | (environment or {}),
             stdin=subprocess.DEVNULL,
             check=False,
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.guidelines import load as load_guidelines
+from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter, under_way
@@ -162,6 +163,7 @@ class SimulatedStarter(Starter):
         self.family = OpenMpi()
         self.refusal = lambda text: None  # type: ignore[method-assign]
         self.placement = Placement(nodes=1, ppn=nprocs)
+        self._launcher = launcher_for(None)
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._stop_after = stop_after
@@ -365,6 +367,8 @@ def installed_knobs(space: spaces.Space = SPACE) -> dict[str, Knob]:
     for entry in space.function:
         choices = {"ignore": 0} | {one.name: one.id for one in entry.algorithms}
         found[entry.knob] = Knob(entry.knob, "ignore", "int", True, choices)
+    for setting in space.setting:
+        found[setting.knob] = Knob(setting.knob, setting.default or "", "string", False, {})
     return found
 
 

@@ -44,11 +44,12 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     of = found(tmp_path / "state" / "plumbline.db")
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
-    subjects = ["library", "probe", "search space", "launch", "factors"]
+    subjects = ["library", "probe", "search space", "launch", "factors", "libraries"]
     assert list(of) == [*subjects, "machine", "database", "tools", "simulator"]
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
+    assert "MVAPICH2 was never run" in of["libraries"][0].text
     assert "will be made" in of["database"][0].text
     assert not (tmp_path / "state").exists()
 

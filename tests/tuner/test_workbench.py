@@ -10,7 +10,8 @@ from plumbline import workbench as module
 from plumbline.workbench import list_of, workbench
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
-from tests.tuner.test_libraries import INFO, installed, script
+from tests.tuner.families.installations import script, write
+from tests.tuner.families.recorded.openmpi import FILES, INFO
 
 LIST = (
     '{"probe":"0.1.0","functions":[{"name":"MPI_Bcast"}],"variants":[{"name":"bcast_a",'
@@ -46,7 +47,7 @@ def test_a_probe_that_does_not_fit(tmp_path: Path, body: str, what: str) -> None
 @pytest.fixture
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed Plumbline, and Open MPI 4.1.4 beside it as scripts."""
-    installed(tmp_path / "mpi")
+    write(tmp_path / "mpi", FILES)
     share = tmp_path / "share" / "plumbline" / "search-spaces"
     share.mkdir(parents=True)
     for one in (simulated.ROOT / "search-spaces").glob("*.toml"):

@@ -21,6 +21,7 @@ import msgspec
 from plumbline import proof, tables
 from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
+from plumbline.libraries import reaching
 from plumbline.measure import Laboratory, Series, Starter
 from plumbline.placement import Placement
 from plumbline.plan import Plan
@@ -106,12 +107,10 @@ def enter(
 def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
     left_out = own | set(bench.family.settings_in(dict(os.environ)))
-    libraries = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
-    below = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
     return [
         f"{name}={value}"
-        for name, value in sorted(os.environ.items())
-        if name.startswith(libraries + below) and name not in left_out
+        for name, value in sorted(reaching(os.environ).items())
+        if name not in left_out
     ]
 
 
@@ -201,7 +200,7 @@ class Loop:
         self._folder = folder
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
-        self._plan = tables.plan(settings, [])
+        self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
         menu = Menu(
             bench.space,
             bench.installation.library,
@@ -273,7 +272,7 @@ class Loop:
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
-        with self._bench.launcher.folder(f"{self._campaign.id}/proof-{turn}") as folder:
+        with lab.starter.folder(f"{lab.campaign}/proof-{turn}") as folder:
             evidence = proof.prove(
                 self._bench.family,
                 partial(self._try, f"proof-{turn}"),

@@ -9,16 +9,27 @@ from typing import Literal
 
 import msgspec
 
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+
 
 class Canary(msgspec.Struct, frozen=True):
     """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
-    `functions` (none: all that have a winner of the library's own parameters). It must make the
-    calls in question fail one by one (`cells`), or the launch as a whole."""
+    `functions` (none: all that have a winner of the library's own parameters), and winners that
+    start from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
+    (`cells`), or the launch as a whole; `nothing`: the library ignores in silence what it does not
+    take, so that there is none, and that is said."""
 
     name: str
     environment: dict[str, str]
     functions: tuple[str, ...] = ()
-    fails: Literal["cells", "launch"] = "cells"
+    bytes_from: int = 0
+    bytes_to: int = UNBOUNDED_BYTES
+    fails: Literal["cells", "launch", "nothing"] = "cells"
+
+    def concerns(self, winner: Winner) -> bool:
+        if self.functions and winner.function not in self.functions:
+            return False
+        return self.bytes_from <= winner.bytes_from <= self.bytes_to
 
 
 def in_copy(

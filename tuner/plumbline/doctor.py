@@ -13,7 +13,7 @@ import msgspec
 from plumbline import campaign, conditions, libraries, process
 from plumbline import settings as settings_file
 from plumbline.machine import processing_units
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
@@ -41,6 +41,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("probe", _probe),
         ("search space", _space),
         ("launch", _launch),
+        ("libraries", _untried),
         ("machine", _machine),
         ("environment", _environment),
         ("database", _database),
@@ -81,12 +82,20 @@ def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     bench = workbench(mpi_prefix)
     for text in set_by_site(bench):
         yield Finding("search space", "fails", f"{text}: take it out while a campaign runs")
-    found = differences(bench.space, bench.knobs)
+    whole = bench.family.reports_all
+    found = differences(bench.space, bench.knobs, reports_all=whole)
     for text in found:
         yield Finding("search space", "warns", text)
+    known = bench.space.knobs()
+    shown = len(known.keys() & bench.knobs.keys())
     if not found:
-        count = len(bench.space.knobs())
-        yield Finding("search space", "fine", f"all {count} parameters agree with the library")
+        which = "all" if whole else f"{shown} of"
+        text = f"{which} {len(known)} parameters agree with the library"
+        yield Finding("search space", "fine", text)
+    if not whole:
+        hidden = len(known) - shown
+        text = f"{hidden} parameters are taken on trust: the library does not report them"
+        yield Finding("search space", "notes", text)
 
 
 def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -95,9 +104,39 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
-    knob = (("coll_tuned_bcast_algorithm", "binomial"),)
-    yield _one_launch(bench, settings, bench.space.hot_environment, knob, "switches knobs")[0]
+    yield from _switched(bench, settings)
     yield from _factors(records)
+    if bench.family.untried:
+        yield Finding("launch", "notes", bench.family.untried)
+
+
+def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
+    """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
+    the whole of one."""
+    space, entry = bench.space, bench.space.of("MPI_Bcast")
+    algorithms = entry.algorithms if entry else []
+    chosen = next((one for one in algorithms if one.fits(settings.nprocs)), None)
+    if entry is None or chosen is None:
+        return
+    wanted = space.with_needs(entry.knob, chosen.name)
+    if space.hot:
+        environment = space.hot_environment
+        yield _one_launch(bench, settings, environment, knobs(wanted), "switches knobs")[0]
+    else:
+        environment = bench.family.in_environment(wanted)
+        yield _one_launch(bench, settings, environment, (), f"takes {entry.knob}={chosen.name}")[0]
+
+
+def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Of families that are not in use here, what nobody has seen run."""
+    del database
+    try:
+        used = libraries.find(mpi_prefix)[0].name
+    except PlumblineError:
+        used = ""
+    for one in libraries.families().values():
+        if one.untried and one.name != used:
+            yield Finding("libraries", "notes", one.untried)
 
 
 def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
@@ -122,11 +161,11 @@ def _one_launch(
     bench: Workbench,
     settings: settings_file.Settings,
     environment: dict[str, str],
-    knobs: tuple[tuple[str, str], ...],
+    chosen: tuple[tuple[str, str], ...],
     what: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
-    case = PlanCase("MPI_Bcast", 64, knobs=knobs)
-    plan = Plan("doctor", 1, (case,), blocks=1, reps=5)
+    case = PlanCase("MPI_Bcast", 64, knobs=chosen)
+    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if run.outcome == "failed":
@@ -203,3 +242,5 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         return
     finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
+    for text in differences(bench.space, bench.knobs):
+        yield Finding("simulator", "warns", text)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -31,7 +31,8 @@ ASKED_FOR = frozenset(
 _OF_THE_LAUNCHER = re.compile(
     r"OMPI_MCA_(orte_|ess|pmix$|initial_wdir$|num_procs$|cpu_type$|PREFIXES$|rmaps_base_|"
     r"mpi_oversubscribe$|shmem_RUNTIME_QUERY_hint$)|OPAL_(USER_PARAMS_GIVEN|PREFIX)$|"
-    r"PMIX_MCA_(psec|mca_base_component_show_load_errors)$|PLUMBLINE_REPORT$"
+    r"PMIX_MCA_(psec|mca_base_component_show_load_errors)$|PLUMBLINE_REPORT$|"
+    r"HYDRA_BSTRAP_|I_MPI_(HYDRA_UUID|INFO_\w+|PIN_INFO|PIN_MAPPING)$|FI_PSM3_UUID$"
 )
 
 
@@ -135,11 +136,13 @@ def require_joinable(
     *,
     across_suites: bool = False,
     otherwise: str = AFRESH,
+    may_differ: Collection[str] = (),
 ) -> list[Difference]:
     """The differences that are only noted. Raises PlumblineError, naming every factor that must be
-    equal and is not, its values, the launches and the remedy; `otherwise`: what else to do."""
+    equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
+    `may_differ`: factors that are only noted here."""
     found = differences(launches, across_suites=across_suites)
-    broken = [one for one in found if one.rule.join == "equal"]
+    broken = [one for one in found if one.rule.join == "equal" and one.factor not in may_differ]
     if broken:
         what = "; ".join(f"{one.text()}: {one.rule.remedy}" for one in broken)
         raise PlumblineError(

@@ -57,8 +57,9 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
                 f"{one.path} is not the file that was confirmed; write it again with "
                 f"`plumbline export {one.format} --output {Path(one.path).parent}`"
             )
-    script = next((Path(one.path) for one in written if one.format == "env"), None)
-    if script is None or script.name != env.FILE_NAME:
+    paths = (Path(one.path) for one in written)
+    script = next((path for path in paths if path.name == env.FILE_NAME), None)
+    if script is None:
         raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
     return Files(campaign, settings, chosen, script, bench)
 

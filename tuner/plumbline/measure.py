@@ -7,19 +7,21 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from plumbline import factors, machine, process, readback
-from plumbline.launch import Job, Launcher
+from plumbline.launch import RECORDS, Job, Launcher
+from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
@@ -67,6 +69,8 @@ class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
     the ranks are not where they were asked to be."""
 
+    _queue: Queue | None = None  # the launcher, where it hands jobs to a scheduler
+
     def __init__(
         self,
         *,
@@ -84,6 +88,8 @@ class Starter:
         self._fixed = dict(fixed or {})
         self._installation = installation
         self._launcher = launcher
+        if isinstance(launcher, Queue):
+            self._queue = launcher
         self._probe = probe
         self._timeout_seconds = timeout_seconds
 
@@ -103,47 +109,113 @@ class Starter:
             done = self._launcher.alone(self._installation, words, 60)
         return done.stderr.strip()[-500:] if done.status != 0 else None
 
+    @contextlib.contextmanager
+    def folder(self, id: str) -> Iterator[Path]:
+        """For files that launches read, as long as the context lasts: where ranks can see them."""
+        with self._launcher.folder(id) as folder:
+            yield folder
+        if self._queue:
+            self._queue.stored(id)
+
+    @property
+    def at_once(self) -> int:
+        """Launches that may be under way at the same time."""
+        return self._queue.at_once if self._queue else 1
+
+    @property
+    def may_differ(self) -> frozenset[str]:
+        """Factors that the launcher does not keep the same."""
+        return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
+
+    def events(self, id: str) -> list[Event]:
+        """What has happened to the launch `id` on its way."""
+        return self._queue.events(id) if self._queue else []
+
+    def stored(self, id: str) -> None:
+        """The launch is in the database."""
+        if self._queue:
+            self._queue.stored(id)
+
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         """One launch of the plan `text`; `extra` is its environment beyond the clean one."""
-        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        id = f"{campaign}/{suite}-{sequence:03d}"
+        id, started = run_id(campaign, suite, sequence), _now()
         with self._launcher.folder(id) as folder:
-            plan_file, record_file = folder / "plan", folder / "records.ndjson"
-            plan_file.write_text(text)
-            job = Job(
-                id=id,
-                program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
-                placement=self.placement,
-                folder=folder,
-                environment=self.clean_environment() | extra,
-                extra=self._fixed | extra,
-                timeout_seconds=self._timeout_seconds,
-            )
+            job = self._job(id, folder, text, extra)
             done = self._launcher.run(self.family, self._installation, job)
-            whole = record_file.is_file()
-            part = record_file.with_name(record_file.name + ".part")
-            silent_seconds = time.time() - part.stat().st_mtime if part.is_file() else 0.0
-            records = (
-                ndjson.decode(record_file)
-                if whole
-                else ndjson.decode(part, partial=True)
-                if part.is_file()
-                else []
-            )
+            return self._result(job, done, started, (campaign, suite, sequence), text)
+
+    def start_together(
+        self, campaign: str, suite: str, texts: Mapping[int, str], extra: dict[str, str]
+    ) -> Generator[tuple[Run, Sequence[ProbeRecord]], None, None]:
+        """Launches of the plans `texts`, by sequence, all under way at the same time; each comes
+        when it is at its end."""
+        if self._queue is None:
+            raise ValueError("this launcher has one launch under way at a time")
+        started = _now()
+        with contextlib.ExitStack() as folders:
+            jobs = []
+            for sequence, text in texts.items():
+                id = run_id(campaign, suite, sequence)
+                folder = folders.enter_context(self._queue.folder(id))
+                jobs.append(self._job(id, folder, text, extra))
+            ends = self._queue.run_all(self.family, self._installation, jobs)
+            with contextlib.closing(ends):
+                for number, done in ends:
+                    sequence = list(texts)[number]
+                    key = (campaign, suite, sequence)
+                    yield self._result(jobs[number], done, started, key, texts[sequence])
+
+    def _job(self, id: str, folder: Path, text: str, extra: dict[str, str]) -> Job:
+        plan_file, record_file = folder / "plan", folder / RECORDS
+        # A job that is under way already may be reading it.
+        if not plan_file.is_file() or plan_file.read_text() != text:
+            plan_file.write_text(text)
+        return Job(
+            id=id,
+            program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
+            placement=self.placement,
+            folder=folder,
+            environment=self.clean_environment() | extra,
+            extra=self._fixed | extra,
+            timeout_seconds=self._timeout_seconds,
+        )
+
+    def _result(
+        self,
+        job: Job,
+        done: process.Finished,
+        started: str,
+        key: tuple[str, str, int],
+        text: str,
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        record_file = job.folder / RECORDS
+        whole = record_file.is_file()
+        part = record_file.with_name(record_file.name + ".part")
+        silent_seconds = (
+            time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
+        )
+        records = (
+            ndjson.decode(record_file)
+            if whole
+            else ndjson.decode(part, partial=True)
+            if part.is_file()
+            else []
+        )
         reason = self._reason(done, whole, records, silent_seconds)
         self._require_place(records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
+        campaign, suite, sequence = key
         run = Run(
-            id=id,
+            id=job.id,
             campaign=campaign,
             suite=suite,
             sequence=sequence,
             outcome="failed" if reason else "finished",
             reason=reason,
             argv=done.argv,
-            environment=extra,
+            environment=job.extra,
             plan=text,
             stderr=done.stderr,
             started=started,
@@ -170,7 +242,7 @@ class Starter:
     ) -> str:
         """Why a launch counts as failed; empty when it does not. One that still wrote records when
         its time was up has too long a plan, and no case is to blame."""
-        complaint = self.family.complaint(done.stderr)
+        complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
             return (
                 f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
@@ -188,6 +260,14 @@ class Starter:
             return ""
         case = under_way(records)
         return how if case is None else f"{how}, with case {case} under way"
+
+
+def run_id(campaign: str, suite: str, sequence: int) -> str:
+    return f"{campaign}/{suite}-{sequence:03d}"
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
 class Laboratory:
@@ -213,16 +293,42 @@ class Laboratory:
         files in force). Raises PlumblineError when the stored launch had another plan, or when this
         one ran under other conditions than those it would be joined with."""
         text = plan.text()
-        stored = runs.get(self.db, self.campaign, suite, sequence)
+        stored = self._stored(suite, sequence, text)
         if stored is not None:
-            if stored.plan != text:
-                raise PlumblineError(
-                    f"launch {suite} {sequence} of campaign {self.campaign} was made with another "
-                    "plan (another version of Plumbline?); start afresh with --new"
-                )
-            self.spent_seconds += stored.seconds
-            return Outcome(run=stored, culprit=culprit(stored), stored=True)
+            return stored
         run, records = self.starter.start(self.campaign, suite, sequence, text, dict(environment))
+        return self._keep(run, records)
+
+    def launch_together(
+        self, suite: str, plans: Mapping[int, Plan], environment: Mapping[str, str]
+    ) -> dict[int, Outcome]:
+        """The same for several launches, by sequence. Those that are to be started are under way at
+        the same time, and each is kept as soon as it is at its end."""
+        texts = {sequence: plan.text() for sequence, plan in plans.items()}
+        found = {sequence: self._stored(suite, sequence, text) for sequence, text in texts.items()}
+        outcomes = {sequence: one for sequence, one in found.items() if one is not None}
+        missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
+        if missing:
+            ends = self.starter.start_together(self.campaign, suite, missing, dict(environment))
+            with contextlib.closing(ends):
+                for run, records in ends:
+                    outcomes[run.sequence] = self._keep(run, records)
+        return {sequence: outcomes[sequence] for sequence in plans}
+
+    def _stored(self, suite: str, sequence: int, text: str) -> Outcome | None:
+        stored = runs.get(self.db, self.campaign, suite, sequence)
+        if stored is None:
+            return None
+        if stored.plan != text:
+            raise PlumblineError(
+                f"launch {suite} {sequence} of campaign {self.campaign} was made with another "
+                "plan (another version of Plumbline?); start afresh with --new"
+            )
+        self._settle(stored)
+        self.spent_seconds += stored.seconds
+        return Outcome(run=stored, culprit=culprit(stored), stored=True)
+
+    def _keep(self, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
         self._require_same_conditions(run, records)
         runs.put(self.db, run, records)
         if run.outcome == "failed":
@@ -231,9 +337,16 @@ class Laboratory:
                 self.campaign,
                 Event(time=run.started, kind="launch failed", text=f"{run.id}: {run.reason}"),
             )
+        self._settle(run)
         self.spent_seconds += run.seconds
-        self.progress.launched(suite, run)
+        self.progress.launched(run.suite, run)
         return Outcome(run=run, culprit=culprit(run), stored=False)
+
+    def _settle(self, run: Run) -> None:
+        """What a launcher keeps of a launch until it is stored is not needed any more."""
+        for event in self.starter.events(run.id):
+            events.put(self.db, self.campaign, event)
+        self.starter.stored(run.id)
 
     def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
         """Raises PlumblineError, before the launch is stored, when what run times depend on is not
@@ -245,7 +358,9 @@ class Laboratory:
             first = runs.first_header(self.db, self.campaign, suite)
             if first is not None:
                 factors.require_joinable(
-                    [first, (f"{run.id}, now", header)], across_suites=suite is None
+                    [first, (f"{run.id}, now", header)],
+                    across_suites=suite is None,
+                    may_differ=self.starter.may_differ,
                 )
 
 
@@ -265,22 +380,38 @@ class Series:
         self._blameless = 0
 
     def advance(self, launches: int = 1) -> None:
-        """Goes on until `launches` more launches have finished. Raises PlumblineError when launches
+        """Goes on until `launches` more launches have finished, in rounds of as many as may be
+        under way at once; those of a round have the same cases. Raises PlumblineError when launches
         fail and no case is to blame."""
-        for _ in range(launches):
-            while not self._one():
-                pass
+        missing = launches
+        while missing:
+            missing -= self._round(min(missing, self._lab.starter.at_once))
 
-    def _one(self) -> bool:
+    def _round(self, count: int) -> int:
+        """How many of `count` launches have finished."""
         cases = tuple(case for case in self._plan.cases if case not in self.dropped)
-        plan = msgspec.structs.replace(
-            self._plan,
-            name=f"{self._suite}-{self._sequence:03d}",
-            seed=self._plan.seed + self._sequence,
-            cases=cases,
-        )
-        outcome = self._lab.launch(self._suite, self._sequence, plan, self._environment)
-        self._sequence += 1
+        plans = {
+            sequence: msgspec.structs.replace(
+                self._plan,
+                name=f"{self._suite}-{sequence:03d}",
+                seed=self._plan.seed + sequence,
+                cases=cases,
+            )
+            for sequence in range(self._sequence, self._sequence + count)
+        }
+        if count == 1:
+            ((sequence, plan),) = plans.items()
+            outcome = self._lab.launch(self._suite, sequence, plan, self._environment)
+            outcomes = [outcome]
+        else:
+            outcomes = list(
+                self._lab.launch_together(self._suite, plans, self._environment).values()
+            )
+        self._sequence += count
+        return sum(self._judge(outcome, cases) for outcome in outcomes)
+
+    def _judge(self, outcome: Outcome, cases: Sequence[PlanCase]) -> bool:
+        """Whether the launch has finished; one that has not may have a case to drop."""
         if outcome.run.outcome == "finished":
             return True
         if outcome.culprit is not None:

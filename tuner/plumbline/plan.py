@@ -113,6 +113,7 @@ class Plan(msgspec.Struct, frozen=True):
     runtime: str = "local"
     window_us: int = 0
     clock_multiple: int = 10
+    knobs: str = "communicator"
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -163,11 +164,15 @@ class Plan(msgspec.Struct, frozen=True):
             for field in msgspec.structs.fields(self)
             if field.name in _OPTIONAL
         ]
-        return [(name, value) for name, default, value in values if value != default]
+        found = [(name, value) for name, default, value in values if value != default]
+        return [one for one in found if one[0] != "knobs" or self._any_knobs()]
+
+    def _any_knobs(self) -> bool:
+        return any(case.knobs for case in self.cases)
 
 
 _OPTIONAL = frozenset(
-    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple")
+    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple", "knobs")
 )
 
 

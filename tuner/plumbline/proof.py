@@ -22,6 +22,8 @@ from plumbline_db.records import Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
 RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
+# Set for the ranks' sake; hydra reads the name of the preload library from a file.
+PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
 
 # Check outcomes by (function, bytes); in their place a sentence when the launch failed.
@@ -72,20 +74,26 @@ def prove(
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    with tempfile.TemporaryDirectory(prefix="plumbline-", dir=within) as folder:
+    with tempfile.TemporaryDirectory(prefix="plumbline-", dir=within) as made:
+        scratch = Path(made)
         if by_library:
             # Without the preload library: a call that it replaces would never reach the library.
             without_preload = {
                 name: value
                 for name, value in environment.items()
-                if name not in {"LD_PRELOAD", PROFILE} and not name.startswith(RANK_ENVIRONMENT)
+                if name not in PRELOADING and not name.startswith(RANK_ENVIRONMENT)
             }
-            canaries = family.canaries(without_preload, Path(folder))
+            canaries = family.canaries(without_preload, scratch)
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
             for number, canary in enumerate(canaries):
-                concerned = [one for one in by_library if one.function in canary.functions]
-                cells = _cells(concerned if canary.functions else by_library, sizes)
+                if canary.fails == "nothing":
+                    proof.statements.append(
+                        f"{canary.name} is set, but nothing shows that the library reads it: it is "
+                        "silent about what it does not take"
+                    )
+                    continue
+                cells = _cells([one for one in by_library if canary.concerns(one)], sizes)
                 one = msgspec.structs.replace(short, cases=cells)
                 _check(try_out, f"library-{number}", one, canary, proof)
         if by_profile:
@@ -93,7 +101,7 @@ def prove(
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
-                spoilt = in_copy(environment, original, profile_canary, Path(folder))
+                spoilt = in_copy(environment, original, profile_canary, scratch)
                 one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
                 _check(try_out, "profile", one, canary, proof)
@@ -142,17 +150,21 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         )
 
 
+def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that mpirun sets for its ranks alone, from the list in `environment` (`;` between).
+    What starts ranks without mpirun must do so too."""
+    words = [
+        word
+        for holder, listed in environment.items()
+        if holder.startswith(RANK_ENVIRONMENT)
+        for word in listed.split(";")
+    ]
+    return dict(word.split("=", 1) for word in reversed(words) if "=" in word)
+
+
 def _value(environment: Mapping[str, str], variable: str) -> str | None:
-    """A variable of the ranks: set directly, or handed to them by mpirun's list (`;` between)."""
-    if variable in environment:
-        return environment[variable]
-    for holder, listed in environment.items():
-        if holder.startswith(RANK_ENVIRONMENT):
-            for word in listed.split(";"):
-                name, _, value = word.partition("=")
-                if name == variable:
-                    return value
-    return None
+    """A variable of the ranks: set directly, or handed to them by mpirun's list."""
+    return environment.get(variable, for_ranks(environment).get(variable))
 
 
 def _cells(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> tuple[PlanCase, ...]:

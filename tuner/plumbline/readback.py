@@ -17,10 +17,11 @@ def units(text: str) -> frozenset[int]:
     """`0-1,4` -> {0, 1, 4}, as the kernel and hwloc write lists of processing units."""
     found: set[int] = set()
     for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        if not (first.isdigit() and (last or first).isdigit()):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (first.isdigit() and last.isdigit()):
             return frozenset()  # `0-` of hwloc: all there can be
-        found.update(range(int(first), int(last or first) + 1))
+        found.update(range(int(first), int(last) + 1))
     return frozenset(found)
 
 

@@ -26,6 +26,7 @@ from plumbline_db import (
     winners,
 )
 from plumbline_db.connection import Database
+from plumbline_db.layout import asked, layout
 from plumbline_db.records import (
     UNBOUNDED_BYTES,
     Campaign,
@@ -110,6 +111,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "nodes": campaign.nodes,
         "ppn": campaign.ppn,
         "oversubscribed": campaign.oversubscribed,
+        "layout": layout(campaign),
+        "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),
         "library": msgspec.to_builtins(report.library),
         "before": _stage(report.before, all_cells),

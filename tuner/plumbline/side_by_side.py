@@ -53,6 +53,7 @@ def launch(
         if run.outcome == "failed":
             raise PlumblineError(f"launch {number} failed: {run.reason}\n{run.stderr[-1500:]}")
         raw.append(list(records))
+        starter.stored(run.id)
     return raw
 
 

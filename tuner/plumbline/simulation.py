@@ -35,7 +35,8 @@ class Simulation(
     `topology` and `shape` (platforms.py). A cluster is one from every node to a switch, which never
     blocks and adds `switch_latency_seconds`. A message inside a node takes `near_latency_seconds`
     and has `near_bandwidth_bytes_per_second`, whatever else is under way there. `platform`: a
-    file of SimGrid's in place of all this. Computation takes no time."""
+    file of SimGrid's in place of all this. A message takes its sender `send_seconds` and its
+    receiver `receive_seconds` of their own time; other computation takes none."""
 
     library: Selector
     topology: Topology = "cluster"
@@ -46,6 +47,9 @@ class Simulation(
     near_latency_seconds: float = 5e-7
     near_bandwidth_bytes_per_second: float = 1e10
     platform: str = ""
+    # As calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
+    send_seconds: float = 5.8e-6
+    receive_seconds: float = 4.5e-6
 
     def __post_init__(self) -> None:
         latency = "seconds above 0, below 1"
@@ -56,6 +60,11 @@ class Simulation(
             "switch_latency_seconds": (
                 0 <= self.switch_latency_seconds < 1,
                 "seconds from 0 on, below 1 (1e-6)",
+            ),
+            "send_seconds": (0 <= self.send_seconds < 1, "seconds from 0 on, below 1 (5.8e-6)"),
+            "receive_seconds": (
+                0 <= self.receive_seconds < 1,
+                "seconds from 0 on, below 1 (4.5e-6)",
             ),
             "bandwidth_bytes_per_second": (
                 1e3 <= self.bandwidth_bytes_per_second < 1e15,
@@ -92,6 +101,17 @@ def problem(simulation: Simulation, nodes: int) -> str | None:
     if simulation.platform:
         return None
     return platforms.problem(simulation.topology, simulation.shape, nodes)
+
+
+def overheads(simulation: Simulation) -> list[str]:
+    """Options of smpirun: what each message costs its sender (blocking or not) and its receiver,
+    whatever its size."""
+    values = {
+        "os": simulation.send_seconds,
+        "ois": simulation.send_seconds,
+        "or": simulation.receive_seconds,
+    }
+    return [f"--cfg=smpi/{name}:0:{seconds!r}:0" for name, seconds in values.items()]
 
 
 def platform(simulation: Simulation, placement: Placement) -> str:
@@ -154,10 +174,15 @@ def machine(simulation: Simulation, placement: Placement) -> Machine:
         links += f", switch of {1e6 * simulation.switch_latency_seconds:g} µs"
     if simulation.platform:
         what, links = f"platform {Path(simulation.platform).name}", "as its file says"
+    messages = (
+        f"{1e6 * simulation.send_seconds:g} µs to send and "
+        f"{1e6 * simulation.receive_seconds:g} µs to receive"
+    )
+    facts = [platform(simulation, placement), *overheads(simulation)]
     return Machine(
-        id=hashlib.sha256(platform(simulation, placement).encode()).hexdigest()[:16],
+        id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
         host=f"simulated {what}",
-        cpu_model=f"{links}, computation takes no time",
+        cpu_model=f"{links}, {messages}, computation takes no time",
         processing_units=placement.ppn,
         numa_nodes=1,
         memory_bytes=0,

@@ -135,7 +135,7 @@ def workbench(
         preload=layout.preload(build_id),
         catalogue=catalogue,
         guidelines=rules,
-        space=spaces.for_library(layout.search_spaces, installation.library),
+        space=spaces.for_library(layout.search_spaces, installation.library).on(placement.nodes),
         knobs=family.knobs(installation),
         launcher=launcher,
     )
@@ -147,7 +147,7 @@ def set_by_site(bench: Workbench) -> list[str]:
     return [
         f"{knob.name} = {knob.value} is set by {knob.source}"
         for name, knob in sorted(bench.knobs.items())
-        if bench.space.ours(name) and knob.source
+        if bench.space.must_be_untouched(name) and knob.source
     ]
 
 

@@ -162,7 +162,15 @@ def test_the_list_of_campaigns(finished: Finished) -> None:
 def test_formats_are_listed(finished: Finished) -> None:
     said = plumbline("export", "--list", "--db", finished[0])
     names = [line.split()[0] for line in said.out.splitlines()]
-    assert sorted(names) == ["env", "json", "mca-params", "ompi-rules", "profile", "simgrid-env"]
+    assert sorted(names) == [
+        "env",
+        "json",
+        "mca-params",
+        "ompi-han-rules",
+        "ompi-rules",
+        "profile",
+        "simgrid-env",
+    ]
 
 
 def test_export_writes_what_is_asked_for_and_what_that_needs(

@@ -123,7 +123,7 @@ def command(
 
     from plumbline import campaign, conditions, side_by_side
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
@@ -146,13 +146,13 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    knobs = [_knob(word) for word in settings]
+    chosen_knobs = [knobs(bench.space.with_needs(*_knob(word))) for word in settings]
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=(knob,)) for knob in knobs),
+            *(PlanCase(function, size, knobs=one) for one in chosen_knobs),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
@@ -171,8 +171,9 @@ def command(
         clock_sync=clock_sync,
         runtime=runtime,
         window_us=window_us,
+        knobs=bench.space.switch,
     )
-    environment = bench.space.hot_environment if knobs else {}
+    environment = bench.space.hot_environment if chosen_knobs else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:

@@ -15,17 +15,21 @@ from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline.words import counted
+from plumbline_db.layout import fixed, layout
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 
 def heading(report: Report) -> Text:
     campaign, machine = report.campaign, report.machine
     crowded = " (oversubscribed)" if campaign.oversubscribed else ""
+    placed = layout(campaign)
+    where = f", {placed}" if campaign.nodes > 1 or "," in placed else ""
+    under = f"\nunder {fixed(campaign)}" if fixed(campaign) else ""
     return Text(
         f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
         f"{counted(machine.processing_units, 'processing unit')}; "
-        f"{campaign.nprocs} ranks{crowded}\n"
-        f"campaign {campaign.id}, {campaign.state}"
+        f"{campaign.nprocs} ranks{crowded}{where}\n"
+        f"campaign {campaign.id}, {campaign.state}{under}"
     )
 
 

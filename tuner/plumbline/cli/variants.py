@@ -152,7 +152,15 @@ def _best(
     )
     return best.find(
         campaign.starter(bench, settings),
-        Plan("best", settings.seed, (), data, blocks=settings.blocks, reps=settings.reps),
+        Plan(
+            "best",
+            settings.seed,
+            (),
+            data,
+            blocks=settings.blocks,
+            reps=settings.reps,
+            knobs=bench.space.switch,
+        ),
         bench.space.hot_environment,
         {
             Target(function, size): best.field(

@@ -19,6 +19,8 @@ from plumbline.placement import Placement
 from plumbline.process import Finished
 from plumbline_db.records import Machine
 
+RECORDS = "records.ndjson"  # what the probe writes into the folder of its job
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """`id` says which launch it is: one that is asked for again is the same job. `program` is the
@@ -80,7 +82,7 @@ def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
 
 
 def launchers() -> dict[str, Callable[..., Launcher]]:
-    from . import hosts, local, simulated  # noqa: F401 - they register themselves
+    from . import flux, hosts, local, pbs, simulated, slurm  # noqa: F401 - they register themselves
 
     return _LAUNCHERS
 

@@ -19,6 +19,18 @@ from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
+# Variables that reach a library, or what it stands on, as they are.
+_OF_LIBRARIES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
+_BELOW = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
+
+
+def reaching(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_OF_LIBRARIES + _BELOW)
+    }
+
 
 class Installation(msgspec.Struct, frozen=True):
     """One installed MPI. `mpicc` is None where only the run-time part is installed. `environment`:
@@ -44,10 +56,14 @@ class Knob(msgspec.Struct, frozen=True):
 
 class Family(Protocol):
     """What a family of MPI libraries has to offer. `simulates`: its ranks are simulated, so it is
-    used only where that is asked for."""
+    used only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a
+    search space that has another is wrong. `untried`: what of it was never run against the real
+    library; empty where all was."""
 
     name: str
     simulates: bool
+    reports_all: bool
+    untried: str
 
     def find(self, prefix: Path | None) -> list[Installation]:
         """Installations under `prefix`, or on PATH."""
@@ -99,7 +115,13 @@ def family(name: str) -> Callable[[type], type]:
 
 
 def families() -> dict[str, Family]:
-    from . import openmpi, simgrid  # noqa: F401 - they register themselves
+    from . import (  # noqa: F401 - they register themselves
+        intelmpi,
+        mpich,
+        mvapich2,
+        openmpi,
+        simgrid,
+    )
 
     return _FAMILIES
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
 
+# What an exported file sets for ranks and their mpiexec (exporters/plumbline_exporters/hydra.py).
+OURS = ("HYDRA_CONFIG_FILE", "LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+
 
 def words(
     placement: Placement, reach: Reach | None = None, *, binding: Sequence[str] = ()

@@ -35,6 +35,8 @@ _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a 
 class OpenMpi:
     name = "openmpi"
     simulates = False
+    reports_all = True
+    untried = ""
 
     def find(self, prefix: Path | None) -> list[Installation]:
         search = str(prefix / "bin") if prefix else None

@@ -31,16 +31,24 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             self.below_version and version.at_least(library, self.below_version)
         )
 
+    def meets(self, other: _Entry) -> bool:
+        """Whether some version has both."""
+        return all(
+            not one.below_version or not version.at_least(two.min_version, one.below_version)
+            for one, two in ((self, other), (other, self))
+        )
+
 
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
-    value wants beside it."""
+    value wants beside it. `left_out` says why it is never tried."""
 
     name: str
     summary: str
     id: int = 0
     needs: dict[str, str] = {}
+    left_out: str = ""
     commutative_only: bool = False
     power_of_two: bool = False
     even_processes: bool = False
@@ -48,6 +56,8 @@ class Algorithm(_Entry, frozen=True):
     max_processes: int = 2**31 - 1
 
     def fits(self, nprocs: int) -> bool:
+        if self.left_out:
+            return False
         if self.power_of_two and nprocs & (nprocs - 1):
             return False
         if self.even_processes and nprocs % 2:
@@ -78,8 +88,9 @@ class Parameter(_Entry, frozen=True):
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
     must hold for every size (a legal program needs it, or the library has no other way). `needs`
-    are knobs that any value of `knob` wants beside it. `cold`: its knobs are read when a launch
-    starts, though those of other functions are hot."""
+    are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
+    where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
+    those of other functions are hot."""
 
     name: str
     knob: str
@@ -88,6 +99,7 @@ class FunctionSpace(_Entry, frozen=True):
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []
     needs: dict[str, str] = {}
+    needs_nodes: dict[str, str] = {}
     cold: bool = False
 
     def algorithm(self, name: str) -> Algorithm:
@@ -130,12 +142,16 @@ class Hot(_Entry, frozen=True):
 
 
 class Space(_Entry, frozen=True):
-    """Every knob whose name starts with one of `prefixes` stands in the file once. Without `hot`
-    all knobs are cold: they are put in force when a launch starts."""
+    """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
+    `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
+    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
+    Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
     prefixes: list[str]
     function: list[FunctionSpace]
+    optional: list[str] = []
+    untouched: list[str] = []
     hot: Hot | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
@@ -143,6 +159,19 @@ class Space(_Entry, frozen=True):
     @property
     def hot_environment(self) -> dict[str, str]:
         return self.hot.environment if self.hot else {}
+
+    @property
+    def switch(self) -> str:
+        """When the probe writes hot knobs, in the words of a plan."""
+        return self.hot.switch if self.hot else "communicator"
+
+    def with_needs(self, knob: str, value: str) -> dict[str, str]:
+        """A value of a knob, and the knobs that it wants beside it."""
+        for entry in self.function:
+            if entry.knob == knob:
+                own = [one.needs for one in entry.algorithms if one.name == value]
+                return {knob: value} | entry.needs | (own[0] if own else {})
+        return {knob: value}
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)
@@ -164,6 +193,26 @@ class Space(_Entry, frozen=True):
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
 
+    def must_be_untouched(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.untouched or self.prefixes))
+
+    def lacking(self, installed: Iterable[str]) -> tuple[str, ...]:
+        """The `optional` prefixes under which the library reports nothing."""
+        names = list(installed)
+        return tuple(
+            one for one in self.optional if not any(name.startswith(one) for name in names)
+        )
+
+    def on(self, nodes: int) -> Space:
+        """With what functions need where the ranks are on so many nodes."""
+        if nodes < 2:
+            return self
+        function = [
+            msgspec.structs.replace(entry, needs=entry.needs | entry.needs_nodes)
+            for entry in self.function
+        ]
+        return msgspec.structs.replace(self, function=function)
+
     def at(self, library: str) -> Space:
         """Without what this version of the library does not have."""
         return msgspec.structs.replace(
@@ -184,6 +233,7 @@ class Space(_Entry, frozen=True):
 
 def _needed(entry: FunctionSpace) -> Iterable[str]:
     yield from entry.needs
+    yield from entry.needs_nodes
     for one in entry.algorithms:
         yield from one.needs
 
@@ -217,8 +267,11 @@ def for_library(folder: Path, library: Library) -> Space:
     return fitting[0][1]
 
 
-def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
-    """What the space and the installed library do not have in common, as sentences."""
+def differences(
+    space: Space, installed: Mapping[str, Knob], *, reports_all: bool = True
+) -> list[str]:
+    """What the space and the installed library do not have in common, as sentences. Where the
+    library does not report all it has, nothing is said of knobs that it does not report."""
     known = space.knobs()
     reported = {name for name in installed if space.ours(name)}
     found = [
@@ -228,10 +281,14 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
     found += [
         f"{name} ({known[name]}) stands in the search space but the library does not report it"
         for name in sorted(known.keys() - installed.keys())
+        if reports_all and not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
             found += _enumerator_differences(entry, installed[entry.knob])
+    for setting in space.setting:
+        if setting.knob in installed:
+            found += _choice_differences(setting, installed[setting.knob])
     numbers: list[Parameter | Setting] = [*space.setting]
     numbers += [one for entry in space.function for one in entry.parameters]
     for number in numbers:
@@ -246,17 +303,32 @@ def differences(space: Space, installed: Mapping[str, Knob]) -> list[str]:
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
     ours = {one.name: one.id for one in entry.algorithms}
-    theirs = {name: number for name, number in knob.choices.items() if number != 0}
+    numbered = any(ours.values())
+    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
+            here, there = (side.get(name, "missing") for side in (ours, theirs))
+            if not numbered:
+                here, there = ("there" if side == 0 else side for side in (here, there))
             yield (
-                f"{entry.knob}: algorithm {name} is {ours.get(name, 'missing')} in the search "
-                f"space and {theirs.get(name, 'missing')} in the library"
+                f"{entry.knob}: algorithm {name} is {here} in the search space and {there} in the "
+                "library"
             )
 
 
+def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
+    for value in setting.values:
+        if setting.unit == "choice" and knob.choices and str(value) not in knob.choices:
+            yield f"{setting.knob}: the library has no value {value}"
+
+
 def _check(path: Path, space: Space) -> None:
-    seen: set[str] = set()
+    for bound in _versions(space):
+        try:
+            version.key(bound)
+        except ValueError as error:
+            raise UsageError(f"search space {path}: {error}") from error
+    seen: dict[str, list[_Entry]] = {}
     functions = [entry.name for entry in space.function]
     for entry in space.function:
         if functions.count(entry.name) > 1:
@@ -271,24 +343,19 @@ def _check(path: Path, space: Space) -> None:
                 )
         if len(set(names)) != len(names):
             raise UsageError(f"search space {path}: {entry.name} lists an algorithm twice")
-    groups: list[list[str]] = [
-        [entry.knob, *(one.knob for one in entry.parameters)] for entry in space.function
+    groups: list[tuple[_Entry, list[str]]] = [
+        (entry, [entry.knob, *(one.knob for one in entry.parameters)]) for entry in space.function
     ]
-    groups += [[one.knob] for one in space.setting]
-    groups += [ignored.knobs for ignored in space.ignored]
-    for knob in (knob for group in groups for knob in group):
-        if knob in seen:
+    groups += [(one, [one.knob]) for one in space.setting]
+    groups += [(ignored, ignored.knobs) for ignored in space.ignored]
+    for place, knob in ((place, knob) for place, knobs in groups for knob in knobs):
+        if any(place.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen.add(knob)
+        seen[knob].append(place)
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
             raise UsageError(f"search space {path}: {setting.knob}: a value is out of its range")
-    for bound in _versions(space):
-        try:
-            version.key(bound)
-        except ValueError as error:
-            raise UsageError(f"search space {path}: {error}") from error
 
 
 def _versions(space: Space) -> Iterable[str]:

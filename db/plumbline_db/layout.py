@@ -1,0 +1,38 @@
+"""What a campaign's settings say about where its ranks were and what was in force in all launches;
+other keys of the settings are passed over."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline_db.records import Campaign
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Empty where the library decided."""
+
+    bind: str = ""
+    map_by: str = ""
+    environment: dict[str, str] = {}
+
+
+def asked(campaign: Campaign) -> Asked:
+    return msgspec.json.decode(campaign.settings, type=Asked)
+
+
+def layout(campaign: Campaign) -> str:
+    """`2 x 16`, nodes and ranks a node, and what the ranks' placement was asked to be."""
+    known = asked(campaign)
+    words = [f"{campaign.nodes} x {campaign.ppn}"]
+    if known.bind:
+        words.append("not bound" if known.bind == "none" else f"bound to a {known.bind} each")
+    if known.map_by:
+        words.append(f"in turn over each {known.map_by}")
+    return ", ".join(words)
+
+
+def fixed(campaign: Campaign) -> str:
+    """`NAME=value …`, the variables that were in force in every launch; empty without any."""
+    return " ".join(
+        f"{name}={value}" for name, value in sorted(asked(campaign).environment.items())
+    )

@@ -1,0 +1,100 @@
+"""A POSIX shell file for Intel MPI that a user sources before mpirun.
+
+The presets are variables, which mpirun carries to all ranks. The preload library must enter the
+ranks and nothing else of the user's shell: I_MPI_GTOOL is a command that mpirun puts before the
+program of each rank, here `env LD_PRELOAD=…`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import env, impi_ranges, profile
+from plumbline_exporters.bundle import Bundle, groups, heading
+from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.registry import exporter
+
+# Intel MPI splits a tool's command at blanks, and tools at semicolons; the loader splits at colons.
+_UNFIT = re.compile(r"[\s;:,=$'\"\\]")
+
+_PRELOAD = """
+# The preload library, for the ranks alone. Sourcing the file twice changes nothing. A tool that is
+# named on mpirun's command line (-gtool) takes its place.
+plumbline_tool="env LD_PRELOAD="{library}"${{LD_PRELOAD:+:$LD_PRELOAD}}:all"
+case "${{I_MPI_GTOOL-}}" in
+"" | "${{PLUMBLINE_TOOL-}}")
+    export I_MPI_GTOOL="$plumbline_tool" PLUMBLINE_TOOL="$plumbline_tool"
+    export PLUMBLINE_PROFILE={profile}
+    ;;
+*)
+    echo "plumbline.sh: the variants are not in force, for I_MPI_GTOOL names another tool:" \\
+        "unset it, or put before its program: ${{plumbline_tool%:all}}" >&2
+    ;;
+esac
+unset plumbline_tool
+"""
+
+
+@exporter("impi-env", "shell file to source before mpirun", needs=("profile",), family="intelmpi")
+def files(bundle: Bundle) -> dict[str, str]:
+    lines = heading(bundle, "Environment for Intel MPI, written by Plumbline.")
+    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
+    lines.append("# mpirun carries I_MPI_* to all nodes; files named here must be there too.")
+    lines.append("# Presets by range of the message size hold for any number of ranks.")
+    for name, value in variables(bundle).items():
+        lines.append(f"export {name}={shlex.quote(value)}")
+    text = "\n".join(lines) + "\n"
+    if any(is_profile(winner) for winner in bundle.winners):
+        text += _preload(bundle)
+    return {env.FILE_NAME: text}
+
+
+def variables(bundle: Bundle) -> dict[str, str]:
+    """Presets of functions, and what holds for the whole process: two winners that want different
+    values of one variable are an error."""
+    found: dict[str, str] = {}
+    ranks: dict[str, int] = {}
+    chosen = [winner for winner in bundle.winners if not is_profile(winner)]
+    with_preset = [one for one in chosen if impi_ranges.knob(one.function) in one.configuration]
+    for (function, nprocs), group in groups(with_preset).items():
+        name = impi_ranges.knob(function)
+        if name in found:
+            raise PlumblineError(
+                f"{function}: winners for {ranks[name]} and for {nprocs} ranks: a variable of "
+                "Intel MPI holds one of them; export one campaign at a time"
+            )
+        found[name], ranks[name] = impi_ranges.value(group), nprocs
+    for winner in chosen:
+        for name, value in sorted(winner.configuration.items()):
+            if name == impi_ranges.knob(winner.function):
+                continue
+            if found.setdefault(name, value) != value:
+                raise PlumblineError(
+                    f"{winner.function}, {winner.nprocs} ranks: wants {name}={value}, another "
+                    f"winner wants {found[name]}; a process has one value: drop one of them"
+                )
+    return found
+
+
+def _preload(bundle: Bundle) -> str:
+    if bundle.preload_library is None:
+        raise PlumblineError(
+            "winners are variants, which need libplumbline.so, and none was named: "
+            "build it for this MPI library (make build) and export again"
+        )
+    _refuse(bundle.preload_library)
+    return _PRELOAD.format(
+        library=shlex.quote(str(bundle.preload_library)),
+        profile=shlex.quote(str(bundle.directory / profile.FILE_NAME)),
+    )
+
+
+def _refuse(path: Path) -> None:
+    unfit = _UNFIT.search(str(path))
+    if unfit:
+        raise PlumblineError(
+            f"{path}: the loader or Intel MPI would split this path at {unfit[0]!r}; "
+            "move it to a path without"
+        )

@@ -1,0 +1,82 @@
+"""Values of I_MPI_ADJUST_*: a preset for each range of what Intel MPI takes for the message size.
+
+Of the ranges of a value only the upper ends count: what lies below the first one or between two
+goes with the next, what lies above the last goes with it. So the ranges cover everything, in
+order. Outside our own stands 0: the library's tuned decision. (That is not the library as it is: a
+variable that is set turns off a faster way for small messages, where there is one.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters.bundle import sizes
+
+ADJUST = "I_MPI_ADJUST_"
+OWN_DECISION = "0"
+LAST = 2**31 - 1
+
+# What a range is compared with: the whole volume, the block of one process, or nothing that is
+# known, so that a value must be the same for all sizes. Measured with presets that fail
+# (tests/exporters/test_impi_ranges.py).
+_VOLUME = frozenset({"MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Reduce_scatter"})
+_BLOCK = frozenset(
+    {
+        "MPI_Allgather",
+        "MPI_Allgatherv",
+        "MPI_Alltoall",
+        "MPI_Gather",
+        "MPI_Reduce_scatter_block",
+        "MPI_Scatter",
+    }
+)
+
+
+def knob(function: str) -> str:
+    """`I_MPI_ADJUST_REDUCE_SCATTER` for MPI_Reduce_scatter."""
+    return ADJUST + function.removeprefix("MPI_").upper()
+
+
+def value(winners: Sequence[Winner]) -> str:
+    """The value of one function's knob; its winners are in order of size, for one number of ranks.
+    Where it is one preset for all sizes it holds for these ranks alone, else for any number:
+    in a value with both kinds of conditions, ranges of sizes replace one another."""
+    whole = [one for one in winners if (one.bytes_from, one.bytes_to) == (0, UNBOUNDED_BYTES)]
+    if whole:
+        (one,) = winners
+        p = one.nprocs
+        entries = [(OWN_DECISION, 0, p - 1), (_preset(one), p, p), (OWN_DECISION, p + 1, LAST)]
+        return ";".join(f"{preset}:0-{LAST}@{low}-{high}" for preset, low, high in entries)
+    found: list[str] = []
+    following = 0
+    for winner in winners:
+        low, high = _range(winner)
+        low = max(low, following)
+        if low > high:
+            continue
+        if low > following:
+            found.append(f"{OWN_DECISION}:{following}-{low - 1}")
+        found.append(f"{_preset(winner)}:{low}-{high}")
+        following = high + 1
+    if following <= LAST:
+        found.append(f"{OWN_DECISION}:{following}-{LAST}")
+    return ";".join(found)
+
+
+def _preset(winner: Winner) -> str:
+    return winner.configuration[knob(winner.function)]
+
+
+def _range(winner: Winner) -> tuple[int, int]:
+    """The volumes of a winner as the library counts them. Equal blocks are padded when they are
+    measured, so the largest is rounded up."""
+    low, high = winner.bytes_from, winner.bytes_to
+    if winner.function in _BLOCK:
+        low, high = low // winner.nprocs, -(-high // winner.nprocs)
+    elif winner.function not in _VOLUME:
+        raise PlumblineError(
+            f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: not exported: Intel MPI "
+            "knows no size of such a call, so a preset must be the best for all sizes"
+        )
+    return low, min(high, LAST)

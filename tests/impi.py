@@ -1,0 +1,64 @@
+"""The installed Intel MPI: short launches of the probe on two ranks, and winners for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import paths
+from plumbline.libraries import Installation
+from plumbline.libraries.intelmpi import IntelMpi
+from plumbline.placement import Placement
+from plumbline.plan import Plan, PlanCase
+from plumbline.process import Finished
+from plumbline_db import ndjson
+from plumbline_db.records import UNBOUNDED_BYTES, Samples, Winner
+from plumbline_exporters.impi_ranges import knob
+from tests.db import build
+from tests.tuner.families import installations
+from tests.tuner.families.started import started
+
+WHEEL = "impi-2021"  # as `make setup-mpis` calls it
+FAMILY = IntelMpi()
+RANKS = Placement(nodes=1, ppn=2)  # it spins: no more than there are cores
+
+
+def tuned(
+    function: str, preset: int, low: int = 0, high: int = UNBOUNDED_BYTES, nprocs: int = 2
+) -> Winner:
+    return build.winner(
+        function=function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes_from=low,
+        bytes_to=high,
+        configuration={knob(function): str(preset)},
+        restrictions=[],
+    )
+
+
+@pytest.fixture(scope="session")
+def intel_mpi() -> Installation:
+    found = installations.real(FAMILY, WHEEL)
+    if not probe(found).is_file():
+        pytest.skip(f"no {probe(found)}: make build MPICC={found.mpicc}")
+    return found
+
+
+def probe(found: Installation) -> Path:
+    return installations.ROOT / "build" / paths.build_id(found.library) / "probe"
+
+
+def run(
+    found: Installation, folder: Path, extra: dict[str, str], *cells: tuple[str, int], reps: int = 1
+) -> tuple[Finished, dict[tuple[str, int], list[int]]]:
+    """One launch, and its samples (ns) by cell."""
+    cases = tuple(PlanCase(function, size) for function, size in cells)
+    plan, out = folder / "plan", folder / "out.ndjson"
+    plan.write_text(Plan("test", 1, cases, blocks=1, reps=reps).text())
+    out.unlink(missing_ok=True)
+    words = [str(probe(found)), "--plan", str(plan), "--out", str(out)]
+    done = started(FAMILY, found, RANKS, words, extra)
+    records = ndjson.decode(out) if out.is_file() else []
+    return done, {cells[one.case]: one.ns for one in records if isinstance(one, Samples)}

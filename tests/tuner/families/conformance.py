@@ -1,0 +1,315 @@
+"""What every family of MPI libraries keeps. A family's test file subclasses `Conformance` with its
+facts; recorded/FAMILY.py is its installation, written down."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+import pytest
+
+from plumbline import libraries, paths
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline.proof import environment_of
+from plumbline.search import space as spaces
+from plumbline.search.space import Space
+from plumbline_db.records import Winner
+from plumbline_exporters import env
+from plumbline_exporters.registry import exporters
+from plumbline_exporters.registry import write as export
+from tests.exporters.bundles import bundle, variant
+from tests.tuner.families import installations
+from tests.tuner.families.installations import ROOT
+from tests.tuner.families.started import builds_for, counting_mpirun, ranks, started, values
+
+SMALL = Placement(nodes=1, ppn=2)
+CROWDED = Placement(nodes=1, ppn=5, oversubscribed=True)
+HELD = [Placement(nodes=1, ppn=3, bind=bind, map_by="core") for bind in ("core", "socket", "none")]
+STARTERS = ("mpirun", "mpiexec", "mpicc")
+TOOLS = ("sh", "cat", "sed", "tr", "cc", "env")  # what recorded programs may use
+OURS = {"PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", "LD_PRELOAD"}
+
+
+class Conformance:
+    """`same` and `different` are changes (old text, new text) of the recorded files that leave the
+    fingerprint as it is, and that must not. `real` are installations to try where they are there:
+    names that `make setup-mpis` makes, or PATH. `complaints` are what the library wrote to standard
+    error when it did not take a setting, whole; `silence` what it writes when all is well.
+    `winners` are configurations that its env exporter puts into variables or files. `own` are the
+    beginnings of the variables its mpirun needs here. `loud` are variables that its canaries add,
+    so that the library fails where it would choose something else. `whole`: the recorded
+    installation reports every knob, so that it is compared with the search space too."""
+
+    family: ClassVar[Family]
+    same: ClassVar[Sequence[tuple[str, str]]] = ()
+    different: ClassVar[Sequence[tuple[str, str]]] = ()
+    real: ClassVar[Sequence[str]] = ()
+    complaints: ClassVar[Sequence[str]] = ()
+    silence: ClassVar[Sequence[str]] = ("",)
+    winners: ClassVar[Sequence[Winner]] = ()
+    own: ClassVar[tuple[str, ...]] = ()
+    loud: ClassVar[Sequence[str]] = ()
+    whole: ClassVar[bool] = False
+
+    # --- for families that differ ---------------------------------------------------------------
+
+    def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:
+        """Whether the sourced variables put the winner in force."""
+        wanted = self.family.in_environment(winner.configuration)
+        return all(environment.get(name) == value for name, value in wanted.items())
+
+    def preloads(self, environment: Mapping[str, str]) -> bool:
+        """Whether the sourced variables make ranks follow the profile."""
+        return any("plumbline.profile" in value for value in environment.values())
+
+    def bad_value(self) -> dict[str, str] | None:
+        """Variables that the real library complains about; None where it has no way to."""
+        return None
+
+    # --- what the tests stand on ----------------------------------------------------------------
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "installed" in metafunc.fixturenames:
+            metafunc.parametrize("installed", self.real or [installations.ON_PATH], indirect=True)
+
+    @pytest.fixture
+    def files(self) -> dict[str, str]:
+        return installations.all_recorded()[self.family.name]
+
+    @pytest.fixture
+    def prefix(
+        self, tmp_path: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> Path:
+        """The recorded installation. Where it has a probe, that is the one in use."""
+        prefix = installations.write(tmp_path / "opt", files)
+        if (prefix / "libexec" / "plumbline").is_dir():
+            (prefix / "share" / "plumbline").mkdir(parents=True)
+            (prefix / "share" / "plumbline" / "search-spaces").symlink_to(ROOT / "search-spaces")
+            monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
+        return prefix
+
+    @pytest.fixture
+    def found(self, prefix: Path) -> Installation:
+        return self.family.find(prefix)[0]
+
+    @pytest.fixture
+    def installed(self, request: pytest.FixtureRequest) -> Installation:
+        return installations.real(self.family, request.param)
+
+    def space(self, found: Installation) -> Space:
+        return spaces.for_library(ROOT / "search-spaces", found.library)
+
+    def exported(self, found: Installation, folder: Path, winners: Sequence[Winner]) -> Path:
+        """plumbline.sh with these winners."""
+        given = msgspec.structs.replace(
+            bundle(*winners, directory=str(folder)), library=found.library
+        )
+        with_script = [
+            one.name
+            for one in exporters(self.family.name).values()
+            if one.family == self.family.name and env.FILE_NAME in one.files(given)
+        ]
+        assert len(with_script) == 1, f"exporters that write {env.FILE_NAME}: {with_script}"
+        export(given, with_script)
+        return folder / env.FILE_NAME
+
+    # --- finding --------------------------------------------------------------------------------
+
+    def test_found_under_a_prefix_and_on_path(
+        self, prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        under = self.family.find(prefix)
+        tools = tmp_path / "tools"  # and no other MPI
+        tools.mkdir()
+        for name in TOOLS:
+            (tools / name).symlink_to(shutil.which(name) or "/bin/false")
+        monkeypatch.setenv("PATH", f"{prefix / 'bin'}:{tools}")
+        assert under and self.family.find(None) == under
+        for one in under:
+            assert one.library.family == self.family.name
+            assert one.mpirun.parent == prefix / "bin"
+            assert one.mpicc is not None and one.mpicc.parent == prefix / "bin"
+        assert len({one.library.fingerprint for one in under}) == len(under)
+
+    def test_a_run_time_part_alone_is_found(self, prefix: Path) -> None:
+        for path in (prefix / "bin").glob("*cc*"):
+            path.unlink()
+        assert self.family.find(prefix)[0].mpicc is None
+
+    def test_nothing_elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert self.family.find(tmp_path) == self.family.find(None) == []
+        installations.write(tmp_path, {f"bin/{name}": "#!/bin/sh\nexit 1\n" for name in STARTERS})
+        assert self.family.find(tmp_path) == self.family.find(None) == []
+
+    def test_other_libraries_are_not_this_one(
+        self, tmp_path: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nor does any other family take this one for its own."""
+        for name, files in installations.all_recorded().items():
+            if name != self.family.name:
+                theirs = installations.write(tmp_path / name, files)
+                assert self.family.find(theirs) == [], f"takes {name} for its own"
+        for name, other in libraries.families().items():
+            if name != self.family.name:
+                assert other.find(prefix) == [], f"{name} takes it for its own"
+
+    def test_the_fingerprint_tells_builds_apart_not_builders(
+        self, tmp_path: Path, files: dict[str, str], found: Installation
+    ) -> None:
+        def fingerprint(number: int, change: tuple[str, str]) -> str:
+            prefix = installations.write(tmp_path / f"{number}", files, change)
+            return self.family.find(prefix)[0].library.fingerprint
+
+        assert self.different, "what makes another build of it?"
+        for number, change in enumerate(self.same):
+            assert fingerprint(number, change) == found.library.fingerprint, change
+        for number, change in enumerate(self.different, 100):
+            assert fingerprint(number, change) != found.library.fingerprint, change
+
+    def test_its_programs_are_found_under_the_id_that_they_are_built_for(
+        self, found: Installation
+    ) -> None:
+        builds_for(found)
+
+    # --- knobs and search space -----------------------------------------------------------------
+
+    def test_knobs_have_values(self, found: Installation) -> None:
+        knobs = self.family.knobs(found)
+        assert all(one.name == name for name, one in knobs.items())
+        if self.space(found).knobs():
+            assert any(one.value for one in knobs.values())
+        if self.whole:
+            whole = self.family.reports_all
+            assert spaces.differences(self.space(found), knobs, reports_all=whole) == []
+
+    def test_what_the_space_says_is_set_and_recognised(self, found: Installation) -> None:
+        """What we set for a launch is what a clean environment leaves out, whole."""
+        for knob, value in values(self.space(found)):
+            variables = self.family.in_environment({knob: value})
+            assert variables, knob
+            given = {"HOME": "/root", "PATH": "/bin"} | variables
+            assert self.family.settings_in(given) == sorted(variables), knob
+
+    def test_what_is_ours_is_recognised_and_what_is_the_user_s_is_not(self) -> None:
+        theirs = dict.fromkeys(["PATH", "HOME", "OMP_NUM_THREADS", "PLUMBLINE_DB", "TMPDIR"], "x")
+        assert self.family.settings_in(theirs) == []
+        assert self.family.settings_in(theirs | dict.fromkeys(OURS, "x")) == sorted(OURS)
+
+    # --- starting -------------------------------------------------------------------------------
+
+    def test_the_environment_has_what_is_its_own(self, found: Installation) -> None:
+        environment = self.family.environment(found)
+        assert environment == self.family.environment(found)
+        assert all(name.startswith(self.own) for name in environment) or not environment
+        tuned = {
+            name
+            for knob, value in values(self.space(found))
+            for name in self.family.in_environment({knob: value})
+        }
+        # A launch that wants another value has the last word (measure.py).
+        switches = set(self.space(found).hot_environment)
+        assert not (tuned - switches) & environment.keys()
+
+    @pytest.mark.parametrize("placement", [SMALL, CROWDED, *HELD])
+    def test_as_many_ranks_as_the_placement_says(
+        self, placement: Placement, found: Installation, tmp_path: Path
+    ) -> None:
+        counting = msgspec.structs.replace(found, mpirun=counting_mpirun(tmp_path))
+        assert ranks(self.family, counting, placement) == ["a b"] * placement.nprocs
+
+    # --- what it says ---------------------------------------------------------------------------
+
+    def test_a_complaint_is_the_line_that_says_it(self) -> None:
+        for text in self.complaints:
+            line = self.family.complaint(text)
+            assert line and line in [one.strip() for one in text.splitlines()], text
+        for text in self.silence:
+            assert self.family.complaint(text) is None, text
+
+    # --- exported files -------------------------------------------------------------------------
+
+    def test_a_sourced_script_puts_winners_in_force(
+        self, found: Installation, tmp_path: Path
+    ) -> None:
+        before = {"PATH": os.environ["PATH"], "HOME": "/root"}
+        for number, winner in enumerate(self.winners):
+            script = self.exported(found, tmp_path / f"out-{number}", [winner])
+            after = environment_of(script, before)
+            assert self.in_force(winner, after), after
+            self._is_recognised(before | after)
+        script = self.exported(found, tmp_path / "variants", [variant("MPI_Scan", "x", 1, 9)])
+        after = environment_of(script, before)
+        assert self.preloads(after)
+        self._is_recognised(before | after)
+
+    def _is_recognised(self, environment: dict[str, str]) -> None:
+        """Who has sourced the winners and starts another campaign measures the library."""
+        left = environment.keys() - set(self.family.settings_in(environment))
+        notes = {name for name in left if name.startswith("PLUMBLINE_")}
+        assert left - notes <= {"PATH", "HOME"}, left
+
+    def test_canaries_spoil_what_is_exported_and_nothing_else(
+        self, found: Installation, tmp_path: Path
+    ) -> None:
+        assert self.family.canaries({}, tmp_path) == []
+        for number, winner in enumerate(self.winners):
+            script = self.exported(found, tmp_path / f"out-{number}", [winner])
+            files = {path: path.read_bytes() for path in script.parent.iterdir()}
+            sourced = environment_of(script, {"PATH": os.environ["PATH"]})
+            scratch = tmp_path / f"scratch-{number}"
+            scratch.mkdir()
+            for canary in self.family.canaries(sourced, scratch):
+                if canary.fails == "nothing":
+                    assert canary.name in sourced
+                    continue
+                changed = {
+                    name
+                    for name in canary.environment.keys() | sourced.keys()
+                    if canary.environment.get(name) != sourced.get(name)
+                }
+                assert changed, "a canary that changes nothing"
+                ours = {*sourced, *self.loud, *self.family.settings_in(canary.environment)}
+                assert changed <= ours
+            assert files == {path: path.read_bytes() for path in script.parent.iterdir()}
+
+    # --- the installed ones ---------------------------------------------------------------------
+
+    def test_installed_it_agrees_with_its_search_space(self, installed: Installation) -> None:
+        knobs = self.family.knobs(installed)
+        whole = self.family.reports_all
+        assert spaces.differences(self.space(installed), knobs, reports_all=whole) == []
+
+    def test_installed_it_is_no_other_library(self, installed: Installation) -> None:
+        """What lies beside it under a prefix as common as /usr may be one of another name."""
+        for one in libraries.families().values():
+            for other in one.find(installed.mpirun.parent.parent):
+                same = other.mpirun == installed.mpirun
+                assert not same or one.name == self.family.name, one.name
+
+    def test_installed_its_programs_are_found(self, installed: Installation) -> None:
+        builds_for(installed)
+
+    @pytest.mark.mpi
+    def test_installed_it_starts_ranks(self, installed: Installation) -> None:
+        if not self.family.simulates:
+            assert ranks(self.family, installed, SMALL) == ["a b"] * 2
+
+    @pytest.mark.mpi
+    def test_installed_it_says_what_it_does_not_take(self, installed: Installation) -> None:
+        bad = self.bad_value()
+        if bad is None:
+            pytest.skip(f"{self.family.name} says nothing of bad values")
+        probe = ROOT / "build" / paths.build_id(installed.library) / "probe"
+        if not probe.is_file():
+            pytest.skip(f"no {probe}: make build MPICC={installed.mpicc}")
+        done = started(self.family, installed, SMALL, [str(probe), "system"], bad)
+        said = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
+        assert said, done
+        clean = started(self.family, installed, SMALL, [str(probe), "system"], {})
+        assert clean.status == 0 and self.family.complaint(clean.stderr) is None, clean.stderr

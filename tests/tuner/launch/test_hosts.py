@@ -1,0 +1,110 @@
+"""Several hosts: what they are asked, and what is said when one does not answer. The agent is a
+shell here, each host a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import machine
+from plumbline.hosts import Hosts
+from plumbline.launch import Job, launcher_for
+from plumbline.launch.hosts import SeveralHosts
+from plumbline.libraries import Installation
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.placement import Placement
+from plumbline_db.errors import PlumblineError
+from tests.db import build
+
+ANSWER = """# Called as `agent.sh ARGUMENT HOST WORD`.
+case $2 in
+big) printf '%s\\n' big.site 64; cat {folder}/token-*; echo 'model name\t: Big CPU' ;;
+silent) echo 'no route to silent' >&2; exit 255 ;;
+far) printf '%s\\n' far 8 x86_64 ;;
+*) exec sh -c "$3" ;;
+esac
+"""
+TWO = Placement(nodes=2, ppn=2)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> list[str]:
+    script = tmp_path / "agent.sh"
+    script.write_text(ANSWER.format(folder=tmp_path / "jobs"))
+    return ["/bin/sh", str(script), "an argument"]
+
+
+def several(folder: Path, agent: list[str], *names: str, own_folder: str = "") -> SeveralHosts:
+    table = Hosts(names=list(names), agent=agent, folder=own_folder)
+    made = launcher_for(table, folder)
+    assert isinstance(made, SeveralHosts)
+    return made
+
+
+def test_the_machine_is_all_its_hosts(tmp_path: Path, agent: list[str]) -> None:
+    here = machine.this_machine()
+    one = several(tmp_path, agent, "invalid.", "big")
+    found = one.machine(TWO)
+    assert found.host == f"{here.host}, big.site"
+    assert found.cpu_model.endswith(" | Big CPU")
+    assert one.processing_units() == found.processing_units == min(64, here.processing_units)
+    again = several(tmp_path, agent, "invalid.", "big").machine(TWO)
+    assert again == found
+    others = several(tmp_path, agent, "big", "invalid.").machine(TWO)
+    assert len({found.id, others.id, here.id}) == 3
+
+
+def test_this_host_is_not_asked_through_the_agent(tmp_path: Path) -> None:
+    one = several(tmp_path, ["/bin/false"], "127.0.0.1")
+    assert one.machine(TWO).host == machine.this_machine().host
+
+
+def test_a_host_that_does_not_answer(tmp_path: Path, agent: list[str]) -> None:
+    with pytest.raises(PlumblineError, match=r"host silent .*exit status 255: no route to silent"):
+        several(tmp_path, agent, "big", "silent").machine(TWO)
+    with pytest.raises(PlumblineError, match="no such program"):
+        several(tmp_path, ["/nowhere/agent"], "big").machine(TWO)
+
+
+def test_a_host_that_does_not_see_the_folder(tmp_path: Path, agent: list[str]) -> None:
+    with pytest.raises(PlumblineError, match=rf"host far does not see the folder {tmp_path}/jobs"):
+        several(tmp_path, agent, "big", "far").machine(TWO)
+    (tmp_path / "file").touch()
+    with pytest.raises(PlumblineError, match=r"cannot create the folder .*/file/jobs: Not a dir"):
+        several(tmp_path, agent, "big", own_folder=f"{tmp_path}/file/jobs").machine(TWO)
+
+
+def test_folders_of_jobs_lie_where_all_hosts_see_them(tmp_path: Path, agent: list[str]) -> None:
+    with several(tmp_path, agent, "big").folder("a") as beside:
+        assert beside.parent == tmp_path / "jobs"
+    assert not beside.exists()
+    own = tmp_path / "own"
+    with several(tmp_path, agent, "big", own_folder=str(own)).folder("a") as named:
+        assert named.parent == own
+
+
+def test_mpirun_is_told_of_the_hosts(tmp_path: Path, agent: list[str]) -> None:
+    """An agent with arguments is one program for it, whose name is the same in every launch."""
+    echo = Installation(build.LIBRARY, Path("/bin/echo"), None)
+    job = Job(
+        id="c/s-000",
+        program=["probe"],
+        placement=TWO,
+        folder=tmp_path,
+        environment={"A": "1", "PATH": "/bin"},
+        extra={"A": "1"},
+        timeout_seconds=20,
+    )
+    said = [
+        several(tmp_path, agent, "x", "y").run(OpenMpi(), echo, job).stdout.split() for _ in "12"
+    ]
+    assert said[0] == said[1]
+    words = said[0]
+    assert words[-3:] == ["-x", "A", "probe"]
+    assert words[words.index("--host") + 1] == "x:2,y:2"
+    script = Path(words[words.index("plm_rsh_agent") + 1])
+    assert script.parent == tmp_path / "jobs"
+    assert script.read_text() == f"#!/bin/sh\nexec /bin/sh {agent[1]} 'an argument' \"$@\"\n"
+    alone = launcher_for(Hosts(names=["x"], agent="ssh"), tmp_path).run(OpenMpi(), echo, job)
+    assert "plm_rsh_agent ssh" in alone.stdout

@@ -1,0 +1,247 @@
+"""Two hosts in namespaces of their own (tests/hosts.py), under every mpirun that is at hand: ranks
+are where they should be, bound as asked, and gone when their time is up; what is exported reaches
+both hosts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import libraries, paths, proof
+from plumbline.hosts import Hosts as Table
+from plumbline.launch import Job, launcher_for
+from plumbline.launch.hosts import SeveralHosts
+from plumbline.libraries import Family, Installation, hydra
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Starter
+from plumbline.placement import Placement
+from plumbline.plan import Plan, PlanCase
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Check, Header
+from plumbline_exporters import env
+from plumbline_exporters.registry import write
+from tests.db import build
+from tests.exporters.bundles import bundle, variant
+from tests.hosts import Hosts
+from tests.tuner.simulated import ROOT
+
+pytestmark = pytest.mark.mpi
+
+FIXED = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl": "^openib", "MY_OWN": "a b"}
+PLAN = Plan("hosts", 1, (PlanCase("MPI_Allreduce", 4096),), blocks=1, reps=1)
+MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
+
+
+class Mpich:
+    """What this file needs of a family whose mpirun is hydra."""
+
+    def words(self, placement: Placement, reach: object = None) -> list[str]:
+        return hydra.words(placement, reach, binding=hydra.mpich_binding(placement))  # type: ignore[arg-type]
+
+    def environment(self, installation: Installation) -> dict[str, str]:
+        del installation
+        return {}
+
+
+def several(hosts: Hosts, folder: Path, *, interface: str = "") -> SeveralHosts:
+    """The agent has arguments, and what it starts is in a session of its own: no signal from here
+    reaches the other host."""
+    table = Table(
+        names=list(hosts.addresses),
+        agent=["setsid", "--wait", str(hosts.agent)],
+        interface=interface or hosts.network,
+        folder=str(folder / "jobs"),
+    )
+    made = launcher_for(table, folder)
+    assert isinstance(made, SeveralHosts)
+    return made
+
+
+def on_the_first(hosts: Hosts, folder: Path, mpirun: Path) -> Path:
+    """`mpirun`, started on the first host as if Plumbline ran there."""
+    script = folder / "mpirun"
+    script.write_text(f'#!/bin/sh\nexec {hosts.agent} {hosts.addresses[0]} {mpirun} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def library(name: str, hosts: Hosts, folder: Path) -> tuple[Family, Installation, str]:
+    """By its name under build/mpis, or that on PATH; and the interface as it wants it named."""
+    if name == "path":
+        family, found = libraries.find()
+        if family.name != "openmpi":
+            pytest.skip("the mpirun on PATH is not Open MPI's")
+        mpirun = found.mpirun
+    else:
+        mpirun = MPIS / name / "bin" / "mpirun"
+        family = Mpich() if name.startswith("mpich") else OpenMpi()  # type: ignore[assignment]
+        if not mpirun.exists():
+            pytest.skip(f"no {mpirun}: make setup-mpis")
+    interface = "eth0" if name.startswith("mpich") else hosts.network
+    here = Installation(build.LIBRARY, on_the_first(hosts, folder, mpirun), None)
+    return family, here, interface
+
+
+LIBRARIES = ("path", "openmpi-5.0", "mpich-5.0")
+
+
+def job(
+    family: Family, here: Installation, folder: Path, program: list[str], **changes: object
+) -> Job:
+    one = Job(
+        id="c/s-000",
+        program=program,
+        placement=Placement(nodes=2, ppn=2),
+        folder=folder,
+        environment=os.environ | family.environment(here) | FIXED,
+        extra=FIXED,
+        timeout_seconds=60,
+    )
+    return msgspec.structs.replace(one, **changes)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_ranks_are_spread_over_the_hosts(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
+    family, here, interface = library(name, two_hosts, tmp_path)
+    launcher = several(two_hosts, tmp_path, interface=interface)
+    script = tmp_path / "where.sh"
+    script.write_text('echo "$(uname -n) $(taskset -pc $$ | sed s/.*:.//) $MY_OWN"\n')
+    program = ["sh", str(script)]
+    layout = Placement(nodes=2, ppn=2, bind="core", map_by="core")
+    done = launcher.run(family, here, job(family, here, tmp_path, program, placement=layout))
+    said = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert sorted(name for name, *_ in said) == sorted(two_hosts.names * 2), done.stderr
+    assert all(variable == "a b" for *_, variable in said)
+    if launcher.processing_units() != 1:
+        cores = {host: {core for name, core, _ in said if name == host} for host in two_hosts.names}
+        assert all(len(one) == 2 for one in cores.values()), said
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_nobody_is_left_when_time_is_up(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
+    family, here, interface = library(name, two_hosts, tmp_path)
+    launcher = several(two_hosts, tmp_path, interface=interface)
+    script = tmp_path / "ranks-that-sleep.sh"
+    script.write_text(f"touch {tmp_path}/began-$$\nwhile :; do sleep 0.2; done\n")
+    asked = job(family, here, tmp_path, ["sh", str(script)], timeout_seconds=5.0)
+    done = launcher.run(family, here, asked)
+    assert done.timed_out
+    assert len(list(tmp_path.glob("began-*"))) == 4, done.stderr
+    wait_for(lambda: not running(str(script)), lambda: running(str(script)))
+
+
+def running(word: str) -> list[list[str]]:
+    """Processes of all namespaces that have `word` in their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(word in one for one in words):
+            found.append(words)
+    return found
+
+
+def wait_for(done: Callable[[], bool], what: Callable[[], object]) -> None:
+    """Daemons on other hosts notice a little later that mpirun is gone."""
+    for _ in range(100):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError(what())
+
+
+# --- the probe ----------------------------------------------------------------------------------
+
+
+def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path") -> Starter:
+    if name != "path" and not (MPIS / name).exists():
+        pytest.skip(f"no {MPIS / name}: make setup-mpis")
+    family, found = libraries.find(None if name == "path" else MPIS / name)
+    try:
+        probe = paths.layout().probe(paths.build_id(found.library))
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    here = msgspec.structs.replace(found, mpirun=on_the_first(hosts, folder, found.mpirun))
+    return Starter(
+        family=family,
+        installation=here,
+        launcher=several(hosts, folder),
+        probe=probe,
+        placement=placement,
+        timeout_seconds=60,
+        fixed=FIXED,
+    )
+
+
+@pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
+def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
+    layout = Placement(nodes=2, ppn=2, bind="core", map_by="node")
+    run, records = starter(two_hosts, tmp_path, layout, name).start("c", "s", 0, PLAN.text(), {})
+    assert run.outcome == "finished", run.reason + run.stderr
+    header = next(one for one in records if isinstance(one, Header))
+    assert (header.nodes, header.ppn) == (2, 2)
+    assert header.hosts == list(two_hosts.names)
+    assert header.environment["OMPI_MCA_btl_tcp_if_include"] == two_hosts.network
+    assert header.environment["OMPI_MCA_btl"] == "^openib"
+    assert run.environment == {}  # what is fixed stands in the settings
+    assert not list((tmp_path / "jobs").glob("job-*"))
+
+
+def test_ranks_that_are_elsewhere(two_hosts: Hosts, tmp_path: Path) -> None:
+    """A library that does as it likes: all ranks on one host."""
+
+    class Stubborn(OpenMpi):
+        def words(self, placement: Placement, reach: object = None) -> list[str]:
+            del reach
+            return ["-np", str(placement.nprocs), "--oversubscribe"]
+
+    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=1))
+    ranks.family = Stubborn()
+    with pytest.raises(
+        PlumblineError, match=r"2 nodes with 1 rank each were asked for.* on 1 node"
+    ):
+        ranks.start("c", "s", 0, PLAN.text(), {})
+
+
+def test_the_preload_library_is_in_force_on_both_hosts(two_hosts: Hosts, tmp_path: Path) -> None:
+    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=2))
+    _, found = libraries.find()
+    winner = variant("MPI_Allreduce", "allreduce_as_reduce_plus_bcast", 4096, 4096)
+    winner = msgspec.structs.replace(winner, ppn=2)
+    files = msgspec.structs.replace(
+        bundle(winner, directory=str(tmp_path / "out")),
+        library=found.library,
+        preload_library=paths.layout().preload(paths.build_id(found.library)),
+    )
+    write(files, ["env"])
+    clean = ranks.clean_environment()
+    environment = proof.environment_of(tmp_path / "out" / env.FILE_NAME, clean)
+
+    def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+        run, records = ranks.start("c", name, 0, plan.text(), dict(changed))
+        if run.outcome == "failed":
+            return run.reason + run.stderr
+        return {
+            (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
+            for one in records
+            if isinstance(one, Check)
+        }
+
+    sizes = {"MPI_Allreduce": [4096]}
+    with several(two_hosts, tmp_path).folder("proof") as folder:
+        found_out = proof.prove(OpenMpi(), try_out, PLAN, environment, [winner], sizes, folder)
+    assert found_out.problems == []
+    assert found_out.statements[0].startswith("plumbline.profile decides")
+    script = tmp_path / "loaded.sh"
+    script.write_text('echo "$(uname -n) ${LD_PRELOAD##*/}"\n')
+    asked = job(OpenMpi(), found, tmp_path, ["sh", str(script)], environment=clean | environment)
+    here = msgspec.structs.replace(found, mpirun=on_the_first(two_hosts, tmp_path, found.mpirun))
+    loaded = several(two_hosts, tmp_path).run(OpenMpi(), here, asked).stdout.splitlines()
+    assert sorted(loaded) == [f"{name} libplumbline.so" for name in sorted(two_hosts.names * 2)]

@@ -1,0 +1,247 @@
+"""What launchers that hand jobs to a scheduler share: a launch becomes a job, is waited for, found
+again after this process was killed, and started again when the cluster has ended it.
+
+How far a launch is, is asked in this order: the file `done` that its script writes at its end, then
+the scheduler. A job that the scheduler does not know counts as lost only when it has been silent
+for `grace_seconds`, and a new one is submitted only when the one before can no longer run."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from plumbline import process
+from plumbline.libraries import Family, Installation
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Event
+
+from . import Job
+from .job_files import JobFiles, submitted_script
+from .under_way import State, UnderWay
+
+AT_ONCE_MOST = 500
+COMMAND_SECONDS = 60.0
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.1, 2.0
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Keys that the tables of all schedulers have.
+
+    folder: of the jobs' files, on a file system that all nodes share (empty: `jobs` beside the
+    database). keep: they stay when a launch is stored. setup: shell text that goes into each script
+    as it is. at_once: launches under way at the same time, at most. resubmissions: of a launch that
+    the cluster has ended, at most. grace_seconds: for which a job must be silent to count as lost.
+    poll_seconds: between questions to the scheduler, at most. exclusive: nobody else on the nodes.
+    """
+
+    folder: str = ""
+    keep: bool = False
+    setup: str = ""
+    at_once: int = 1
+    resubmissions: int = 3
+    grace_seconds: float = 60.0
+    poll_seconds: float = 30.0
+    exclusive: bool = True
+
+    def __post_init__(self) -> None:
+        legal = {
+            "at_once": (1 <= self.at_once <= AT_ONCE_MOST, f"1 to {AT_ONCE_MOST}"),
+            "resubmissions": (0 <= self.resubmissions <= 100, "0 to 100"),
+            "grace_seconds": (0 < self.grace_seconds <= 86400, "seconds above 0, a day at most"),
+            "poll_seconds": (0 < self.poll_seconds <= 3600, "seconds above 0, an hour at most"),
+        }
+        for key, (fine, what) in legal.items():
+            if not fine:
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
+
+
+class Queue:
+    """A launcher. What a scheduler is asked, and how, is in the classes made of this one."""
+
+    name = ""
+    index = ""  # the variable with a task's number in its array; none: no arrays are submitted
+    preamble: tuple[str, ...] = ()
+    name_prefix = "plumbline-"
+    nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
+
+    def __init__(self, table: Table, beside: Path) -> None:
+        """Jobs have their files `beside` the database, where the table names no folder."""
+        self.table = table
+        self.at_once = table.at_once
+        self._home = Path(table.folder).absolute() if table.folder else beside.absolute() / "jobs"
+
+    # --- of each scheduler ----------------------------------------------------------------------
+
+    def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
+        """The command of the script that starts the ranks."""
+        return [str(installation.mpirun), *family.words(job.placement), *job.program]
+
+    def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
+        """Hands `script` over, as an array if there are several tasks. The jobs' ids, in order of
+        the tasks. Raises PlumblineError with what the scheduler says."""
+        raise NotImplementedError
+
+    def named(self, name: str) -> dict[int, str] | None:
+        """Ids of the jobs called `name` that the scheduler remembers, by task; None: no answer."""
+        raise NotImplementedError
+
+    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
+        """Of the jobs that the scheduler knows; None: it does not answer."""
+        raise NotImplementedError
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        raise NotImplementedError
+
+    # --- the launcher ---------------------------------------------------------------------------
+
+    @contextmanager
+    def folder(self, id: str) -> Iterator[Path]:
+        """It stays until `stored`."""
+        path = self._folder(id)
+        path.mkdir(parents=True, exist_ok=True)
+        yield path
+
+    def _folder(self, id: str) -> Path:
+        return self._home / id
+
+    def events(self, id: str) -> list[Event]:
+        folder = self._folder(id)
+        return JobFiles(folder).events() if folder.is_dir() else []
+
+    def stored(self, id: str) -> None:
+        """The launch is in the database: its files may go."""
+        folder = self._folder(id)
+        if not self.table.keep and folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+            if not any(folder.parent.iterdir()):
+                folder.parent.rmdir()
+
+    def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        ((_, finished),) = self.run_all(family, installation, [job])
+        return finished
+
+    def run_all(
+        self, family: Family, installation: Installation, jobs: Sequence[Job]
+    ) -> Generator[tuple[int, process.Finished], None, None]:
+        """All of them together; each is handed out when it is at its end, with its place among
+        `jobs`. When this is left before that, by Ctrl-C or an error, the rest is cancelled; after
+        `kill -9` they go on, and the next call with the same jobs finds them."""
+        launches = [UnderWay(self, family, installation, job) for job in jobs]
+        left = dict(enumerate(launches))
+        pause = Pause(FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS)
+        ask = Pause(min(1.0, self.table.poll_seconds), self.table.poll_seconds)
+        try:
+            while left:
+                for number, launch in list(left.items()):
+                    finished = launch.finished()
+                    if finished is not None:
+                        del left[number]
+                        yield number, finished
+                fresh = [one for one in left.values() if one.submission is None]
+                if fresh:
+                    self._submit(fresh)
+                    pause.reset()
+                    ask.reset()
+                elif ask.over():
+                    self._look(list(left.values()))
+                    continue
+                pause.sleep()
+        except BaseException:
+            self._abandon(left.values())
+            raise
+
+    def alone(
+        self, installation: Installation, program: list[str], seconds: float
+    ) -> process.Finished:
+        del installation
+        return process.run(program, timeout_seconds=seconds)
+
+    # --- in steps -------------------------------------------------------------------------------
+
+    def _submit(self, launches: Sequence[UnderWay]) -> None:
+        """As one array where there are arrays, else as a job each."""
+        size = len(launches) if self.index else 1
+        for start in range(0, len(launches), size):
+            self._submit_together(launches[start : start + size])
+
+    def _submit_together(self, launches: Sequence[UnderWay]) -> None:
+        first = launches[0]
+        # Another name for each attempt, so that an earlier one is never taken for this.
+        facts = "\n".join(f"{one.files.folder} {one.attempt}" for one in launches)
+        name = self.name_prefix + hashlib.sha256(facts.encode()).hexdigest()[:12]
+        scripts = [(one.prepare(), one.attempt) for one in launches]
+        script = first.files.write_script("submit.sh", submitted_script(scripts, self.index or "_"))
+        for task, one in enumerate(launches):
+            one.keep_submission(name, task)
+        try:
+            ids = self.submit(script, name, len(launches), first.job)
+        except PlumblineError:
+            # It may have arrived all the same; then its name finds it.
+            if self.named(name) == {}:
+                for one in launches:
+                    one.forget()
+            raise
+        for one, id in zip(launches, ids, strict=True):
+            one.keep_id(id)
+
+    def _look(self, launches: Sequence[UnderWay]) -> None:
+        """Asks the scheduler once for all, and draws the conclusions."""
+        nameless = {one.sure.name for one in launches if not one.sure.id}
+        for name in sorted(nameless):
+            found = self.named(name)
+            for one in launches:
+                if found is not None and one.sure.name == name:
+                    one.found(found.get(one.sure.task))
+        ids = [one.sure.id for one in launches if one.submission and one.submission.id]
+        states = self.states(ids) if ids else {}
+        if states is None:
+            return
+        for one in launches:
+            if one.submission and one.submission.id:
+                one.look(states.get(one.submission.id))
+
+    def _abandon(self, launches: Iterable[UnderWay]) -> None:
+        """What has no id yet, though the scheduler was asked for one, is found by its name."""
+        known = [one for one in launches if one.submission and one.submission.id]
+        if known:
+            self.cancel([one.sure.id for one in known])
+        for one in known:
+            one.forget()
+
+
+def ask(*words: str) -> str:
+    """What a command answers. Raises PlumblineError when it fails."""
+    done = process.run(words, timeout_seconds=COMMAND_SECONDS)
+    if done.status != 0 or done.timed_out:
+        raise PlumblineError(f"{words[0]} fails: {done.stderr.strip()[-500:] or 'no answer'}")
+    return done.stdout
+
+
+class Pause:
+    """Longer and longer pauses."""
+
+    def __init__(self, first_seconds: float, last_seconds: float) -> None:
+        self._first, self._last = first_seconds, last_seconds
+        self.reset()
+
+    def reset(self) -> None:
+        self._seconds = self._first
+        self._until = time.monotonic() + self._seconds
+
+    def over(self) -> bool:
+        """Whether this one is; then the next one begins."""
+        if time.monotonic() < self._until:
+            return False
+        self._seconds = min(1.5 * self._seconds, self._last)
+        self._until = time.monotonic() + self._seconds
+        return True
+
+    def sleep(self) -> None:
+        time.sleep(self._seconds)
+        self._seconds = min(1.5 * self._seconds, self._last)

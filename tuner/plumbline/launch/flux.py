@@ -1,0 +1,182 @@
+"""Ranks on a cluster, or in an allocation, that Flux runs: a launch is a job (flux batch), which is
+a small Flux instance of its own. There are no arrays: launches that go together are a job each.
+
+Written after the commands' manuals, and tested against recorded answers alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from plumbline import process
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline.proof import for_ranks
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+from . import Job, launcher
+from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .job_files import KILL_SECONDS
+from .under_way import State
+
+_OURS = {"job-name", "output", "error", "env", "env-file", "nodes", "nslots", "time-limit", "cwd"}
+_OURS |= {"exclusive", "queue", "bank", "wrap", "dry-run", "cc", "bcc", "input"}
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
+_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
+_FORMAT = "--format={id.f58}|{state}|{result}|{exception.type}"
+
+
+class FluxTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The table `flux` of a campaign file: what all tables of schedulers have, and
+
+    queue, bank: as flux batch takes them. start: what starts the ranks inside the job, mpirun or
+    `flux run`. flux: more options of flux batch, as in `--setattr=x=y`."""
+
+    queue: str = ""
+    bank: str = ""
+    start: Literal["mpirun", "flux"] = "flux"
+    flux: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("queue", "bank"):
+            if not _WORD.match(getattr(self, key)):
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        for option in self.flux:
+            found = _OPTION.match(option)
+            if found is None:
+                raise ValueError(f"flux: {option!r} is no option: --name or --name=value")
+            if found[1] in _OURS:
+                raise ValueError(f"flux: --{found[1]} is set from the other keys")
+
+
+@launcher("flux", table=FluxTable)
+class Flux(Queue):
+    name = "flux"
+
+    def __init__(self, table: FluxTable, beside: Path) -> None:
+        super().__init__(table, beside)
+        self._flux = table
+
+    # --- the machine ----------------------------------------------------------------------------
+
+    def machine(self, placement: Placement) -> Machine:
+        del placement
+        nodes, cores, hosts = self._resources()
+        queue = f", queue {self._flux.queue}" if self._flux.queue else ""
+        facts = [hosts, queue, str(cores // nodes)]
+        return Machine(
+            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+            host=hosts + queue,
+            cpu_model="",
+            processing_units=cores // nodes,
+            numa_nodes=1,
+            memory_bytes=0,
+            kernel="",
+            system=ask("flux", "version").splitlines()[0].replace("commands:", "Flux").strip(),
+        )
+
+    def processing_units(self) -> int | None:
+        nodes, cores, _ = self._resources()
+        return cores // nodes
+
+    def _resources(self) -> tuple[int, int, str]:
+        """Nodes, cores and hosts, whatever their state is."""
+        queue = [f"--queue={self._flux.queue}"] if self._flux.queue else []
+        text = ask(
+            *("flux", "resource", "list", "--states=all", "--no-header", *queue),
+            "--format={nnodes}|{ncores}|{nodelist}",
+        )
+        for line in text.splitlines():
+            nodes, _, rest = line.strip().partition("|")
+            cores, _, hosts = rest.partition("|")
+            if nodes.isdigit() and int(nodes) and cores.isdigit():
+                return int(nodes), int(cores), hosts
+        raise PlumblineError("flux resource list shows no nodes: see the table [flux]")
+
+    # --- the job --------------------------------------------------------------------------------
+
+    def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
+        if self._flux.start == "mpirun":
+            return super().words(family, installation, job)
+        place = job.placement
+        if place.bind not in ("", "core", "none") or place.map_by:
+            raise PlumblineError(
+                'flux run binds to core or none, and maps as it does: start = "mpirun"'
+            )
+        words = ["flux", "run", f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
+        if place.bind:
+            affinity = "per-task" if place.bind == "core" else "off"
+            words += [f"--setopt=cpu-affinity={affinity}"]
+        for name, value in for_ranks(job.extra).items():
+            words += [f"--env={name}={value}"]
+        return [*words, *job.program]
+
+    def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
+        del tasks
+        table, place = self._flux, job.placement
+        words = ["flux", "batch", f"--job-name={name}", f"--cwd={job.folder}"]
+        words += ["--output=/dev/null", "--error=/dev/null"]
+        # Nothing of this process's environment but what a login has.
+        words += ["--env=-*", *(f"--env={one}" for one in ("HOME", "USER", "LOGNAME", "PATH"))]
+        words += [f"--nodes={place.nodes}", f"--nslots={place.nprocs}"]
+        words += [f"--time-limit={int(job.timeout_seconds + 2 * KILL_SECONDS + 60)}s"]
+        words += ["--exclusive"] if table.exclusive else []
+        words += [f"--queue={table.queue}"] if table.queue else []
+        words += [f"--bank={table.bank}"] if table.bank else []
+        id = _plain(ask(*words, *table.flux, str(script)).strip())
+        if not re.match(r"f[A-Za-z0-9]+\Z", id):
+            raise PlumblineError(f"flux batch answers {id!r} in place of a job's id")
+        return [id]
+
+    def named(self, name: str) -> dict[int, str] | None:
+        done = self._jobs("-a", f"--name={name}")
+        return None if done.status != 0 else dict(enumerate(list(_states(done.stdout))[:1]))
+
+    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
+        done = self._jobs(*ids)
+        complaints = [line for line in done.stderr.splitlines() if line.strip()]
+        if not all("unknown" in line for line in complaints):
+            return None
+        return None if done.status != 0 and not complaints else _states(done.stdout)
+
+    def _jobs(self, *words: str) -> process.Finished:
+        return process.run(
+            ["flux", "jobs", "--no-header", _FORMAT, *words], timeout_seconds=COMMAND_SECONDS
+        )
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        done = process.run(["flux", "cancel", *ids], timeout_seconds=COMMAND_SECONDS)
+        for line in done.stderr.splitlines():
+            if done.status != 0 and not re.search(r"inactive|unknown", line):
+                raise PlumblineError(f"flux cancel {' '.join(ids)}: {line.strip()}")
+
+
+def _plain(id: str) -> str:
+    """Ids begin with a letter that not every locale has."""
+    return id.replace("ƒ", "f")
+
+
+def _states(text: str) -> dict[str, State]:
+    found = {}
+    for line in text.splitlines():
+        if line.count("|") == 3:
+            id, state, result, exception = line.strip().split("|")
+            found[_plain(id)] = _state(state, result, exception)
+    return found
+
+
+def _state(state: str, result: str, exception: str) -> State:
+    word = " ".join(part for part in (state, result, exception) if part)
+    if state != "INACTIVE":
+        return State("alive", word)
+    if result == "CANCELED":
+        return State("cancelled" if exception == "cancel" else "interrupted", word)
+    if result == "TIMEOUT":
+        return State("timed out", word)
+    # A script that fails raises nothing; what is raised comes from the system.
+    return State("interrupted" if result == "FAILED" and exception else "ended", word)

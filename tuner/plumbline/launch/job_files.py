@@ -1,0 +1,195 @@
+"""The folder of a launch that a scheduler runs: its script and what says how far it is.
+
+The one template of shell text is here. Values get into it quoted by shlex.quote and by nothing
+else; what a user wrote as `setup` is shell text and goes in as it is. All other files are written
+under a temporary name and renamed, by the script too: what is there is whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Event
+
+BEAT_SECONDS = 15
+KILL_SECONDS = 10  # between asking the ranks to end at the time limit and killing them
+
+# {attempt} comes as an argument too, from what was submitted: an earlier attempt that the scheduler
+# starts after all does nothing. The status goes into the file `done`, and only a script that came
+# to its end writes that.
+JOB = """\
+#!/bin/bash
+# One launch of Plumbline (docs/clusters.md), to be run as job.sh {attempt}
+cd {folder} || exit 1
+[ "$1" = {attempt} ] || exit 0
+exec </dev/null >stdout 2>stderr
+(
+    cd / && exec >/dev/null 2>&1 9<> <(:)  # reading from it is a pause without a process
+    while kill -0 $$ && touch {folder}/alive; do read -r -t {beat} -u 9; done
+) &
+plumbline_beat=$!
+{setup}
+{preamble}
+env -0 >environment.part && mv environment.part environment
+{variables}
+plumbline_begun=$(date +%s.%N)
+timeout --kill-after={kill} {seconds} {command}
+plumbline_status=$?
+plumbline_ended=$(date +%s.%N)
+kill "$plumbline_beat"
+cd {folder}
+echo {attempt} "$plumbline_status" "$plumbline_begun" "$plumbline_ended" >done.part
+mv done.part done
+"""
+
+# What is submitted: one or several launches, told apart by the index of the task in its array.
+SUBMITTED = """\
+#!/bin/bash
+case "${{{index}:-0}}" in
+{cases}
+esac
+"""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_OF_AN_ATTEMPT = ("done", "alive", "environment", "stdout", "stderr")
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """Written before the scheduler is asked, without `id`, and again with it. `name` is the job's
+    name (empty: that attempt is over), `task` the launch's number in it. `digest` is that of what
+    was to be run."""
+
+    attempt: int
+    name: str
+    task: int
+    digest: str
+    id: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    status: int
+    begun_seconds: float
+    ended_seconds: float
+    age_seconds: float
+
+
+def job_script(
+    *,
+    folder: Path,
+    attempt: int,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    setup: str,
+    preamble: Sequence[str],
+    timeout_seconds: float,
+) -> str:
+    """Raises PlumblineError for a variable that no shell can set."""
+    unfit = [name for name in variables if not _NAME.match(name)]
+    if unfit:
+        raise PlumblineError(f"no shell script can set the variable {unfit[0]!r}: unset it")
+    return JOB.format(
+        folder=shlex.quote(str(folder)),
+        attempt=attempt,
+        beat=BEAT_SECONDS,
+        setup=setup.rstrip("\n"),
+        preamble="\n".join(preamble),
+        variables="\n".join(
+            f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())
+        ),
+        kill=KILL_SECONDS,
+        seconds=f"{timeout_seconds:g}",
+        command=shlex.join(words),
+    )
+
+
+def submitted_script(scripts: Sequence[tuple[Path, int]], index: str) -> str:
+    """`scripts` are those of the launches, with their attempts; `index` is the variable that has
+    the number of a task of an array."""
+    cases = [
+        f"{number}) exec /bin/bash {shlex.quote(str(script))} {attempt} ;;"
+        for number, (script, attempt) in enumerate(scripts)
+    ]
+    return SUBMITTED.format(index=index, cases="\n".join(cases))
+
+
+class JobFiles:
+    """The files of one launch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def submission(self) -> Submission | None:
+        path = self.folder / "submission"
+        return msgspec.json.decode(path.read_bytes(), type=Submission) if path.is_file() else None
+
+    def submitting(self, submission: Submission) -> None:
+        _write(self.folder / "submission", msgspec.json.encode(submission))
+
+    def write_script(self, name: str, text: str) -> Path:
+        _write(self.folder / name, text.encode())
+        return self.folder / name
+
+    def clear(self, records: str) -> None:
+        """Takes away what an earlier attempt has left; `records` is the file of its results."""
+        for name in (*_OF_AN_ATTEMPT, records, records + ".part"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def done(self, attempt: int) -> Done | None:
+        # Listing a folder makes clients of network file systems look again.
+        if "done" not in os.listdir(self.folder):
+            return None
+        path = self.folder / "done"
+        number, status, begun, ended = path.read_text().split()
+        if int(number) != attempt:
+            return None
+        return Done(
+            status=int(status),
+            begun_seconds=float(begun),
+            ended_seconds=float(ended),
+            age_seconds=max(0.0, time.time() - path.stat().st_mtime),
+        )
+
+    def beat(self) -> int:
+        """Another number than before says that the script runs; 0: it has not begun."""
+        try:
+            return (self.folder / "alive").stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def environment(self) -> dict[str, str]:
+        """That of the job on its node, before this launch's own was added."""
+        path = self.folder / "environment"
+        words = path.read_bytes().decode(errors="replace").split("\0") if path.is_file() else []
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def tail(self, name: str, cap_bytes: int) -> str:
+        try:
+            with (self.folder / name).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - cap_bytes))
+                return file.read().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def events(self) -> list[Event]:
+        """What has happened to the launch on its way, kept until it is stored."""
+        path = self.folder / "events"
+        return msgspec.json.decode(path.read_bytes(), type=list[Event]) if path.is_file() else []
+
+    def add(self, event: Event) -> None:
+        _write(self.folder / "events", msgspec.json.encode([*self.events(), event]))
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(path)

@@ -1,0 +1,287 @@
+"""Ranks on a cluster that Slurm runs: a launch is a job (sbatch), launches that go together are the
+tasks of one array. How a job ended is asked of sacct first, where there is accounting, then of
+squeue."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from plumbline import process
+from plumbline.libraries import Family, Installation
+from plumbline.placement import Placement
+from plumbline.proof import for_ranks
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+from . import Job, launcher
+from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .job_files import KILL_SECONDS
+from .under_way import Kind, State
+
+ARRAY_INDEX = "SLURM_ARRAY_TASK_ID"
+
+# Options of sbatch that Plumbline sets itself, or that would take a job out of its hands.
+_OURS = {"job-name", "output", "error", "array", "export", "export-file", "nodes", "ntasks", "time"}
+_OURS |= {"ntasks-per-node", "partition", "account", "qos", "constraint", "nodelist", "exclusive"}
+_OURS |= {"overcommit", "requeue", "no-requeue", "chdir", "wrap", "parsable", "wait", "test-only"}
+_OURS |= {"input", "open-mode", "help", "usage", "version"}
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
+_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
+
+# What is not here is alive, or on its way out.
+_KINDS: dict[str, Kind] = {
+    "COMPLETED": "ended",
+    "FAILED": "ended",
+    "OUT_OF_MEMORY": "ended",
+    "CANCELLED": "cancelled",
+    "TIMEOUT": "timed out",
+    "DEADLINE": "timed out",
+    "NODE_FAIL": "interrupted",
+    "BOOT_FAIL": "interrupted",
+    "LAUNCH_FAILED": "interrupted",
+    "PREEMPTED": "interrupted",
+    "REVOKED": "interrupted",
+}
+
+_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
+_MAPS = {"core": "block:block", "socket": "block:cyclic", "node": "cyclic"}
+
+
+class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The table `slurm` of a campaign file: what all tables of schedulers have, and
+
+    partition, account, qos, constraint, nodelist: as sbatch takes them. start: what starts the
+    ranks inside the job; mpi: the type for `srun --mpi`. sbatch: more options, as in
+    `--reservation=x`."""
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    nodelist: str = ""
+    start: Literal["mpirun", "srun"] = "mpirun"
+    mpi: str = ""
+    sbatch: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("partition", "account", "qos", "constraint", "nodelist", "mpi"):
+            if not _WORD.match(getattr(self, key)):
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        if (self.start == "srun") != bool(self.mpi):
+            raise ValueError('mpi goes with start = "srun": the type that srun --mpi is given')
+        for option in self.sbatch:
+            found = _OPTION.match(option)
+            if found is None:
+                raise ValueError(f"sbatch: {option!r} is no option: --name or --name=value")
+            if found[1] in _OURS:
+                raise ValueError(f"sbatch: --{found[1]} is set from the other keys")
+
+
+@launcher("slurm", table=SlurmTable)
+class Slurm(Queue):
+    name = "slurm"
+    index = ARRAY_INDEX
+    # With `sbatch --export=NONE` srun, also that of mpirun, would pass on nothing.
+    preamble = ("export SLURM_EXPORT_ENV=ALL",)
+
+    def __init__(self, table: SlurmTable, beside: Path) -> None:
+        super().__init__(table, beside)
+        self._slurm = table
+        self._accounting = True
+        self.nodes_may_differ = not table.nodelist
+
+    # --- the machine ----------------------------------------------------------------------------
+
+    def machine(self, placement: Placement) -> Machine:
+        """Cluster, partition and types of node. Slurm knows no model of processors; sites say it
+        by features."""
+        del placement
+        cluster = _field(ask("scontrol", "show", "config"), "ClusterName")
+        version = _field(ask("scontrol", "show", "config"), "SLURM_VERSION")
+        types = sorted({node.type for node in self._nodes()})
+        first = self._nodes()[0]
+        what = ("partition", self._slurm.partition or first.partition)
+        where = " ".join(what) + "".join(
+            f", {key} {value}"
+            for key, value in (
+                ("constraint", self._slurm.constraint),
+                ("nodes", self._slurm.nodelist),
+            )
+            if value
+        )
+        facts = [cluster, where, *types]
+        return Machine(
+            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+            host=f"{cluster}, {where}",
+            cpu_model="; ".join(types),
+            processing_units=min(node.cpus for node in self._nodes()),
+            numa_nodes=1,
+            memory_bytes=min(node.memory_mib for node in self._nodes()) * 2**20,
+            kernel="",
+            system=f"Slurm {version}",
+        )
+
+    def processing_units(self) -> int | None:
+        return min(node.cpus for node in self._nodes())
+
+    def _nodes(self) -> list[_Node]:
+        """Those that a job may get, one at least."""
+        options = [f"--partition={self._slurm.partition}"] if self._slurm.partition else []
+        options += [f"--nodes={self._slurm.nodelist}"] if self._slurm.nodelist else []
+        text = ask("sinfo", "--noheader", "--Node", *options, "--format=%P|%N|%c|%X|%Y|%Z|%m|%f")
+        nodes = [_node(line) for line in text.splitlines() if line.count("|") == 7]
+        default = [node for node in nodes if node.is_default]
+        if not self._slurm.partition and default:
+            nodes = default
+        wanted = self._slurm.constraint
+        if re.fullmatch(r"[\w.-]+", wanted):
+            nodes = [node for node in nodes if wanted in node.features.split(",")]
+        if not nodes:
+            raise PlumblineError(
+                "sinfo shows no node for partition, nodelist and constraint of the table [slurm]: "
+                "`sinfo` says what there is"
+            )
+        return nodes
+
+    # --- the job --------------------------------------------------------------------------------
+
+    def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
+        if self._slurm.start == "mpirun":
+            return super().words(family, installation, job)
+        self._require_mpi_type()
+        place = job.placement
+        words = ["srun", f"--mpi={self._slurm.mpi}", "--kill-on-bad-exit=1"]
+        words += [f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
+        words += [f"--ntasks-per-node={place.ppn}"]
+        if place.oversubscribed:
+            words += ["--overcommit"]
+        if place.bind:
+            words += [f"--cpu-bind={_BINDS[place.bind]}"]
+        if place.map_by:
+            if place.map_by not in _MAPS:
+                raise PlumblineError(f"srun cannot map ranks by {place.map_by}: {', '.join(_MAPS)}")
+            words += [f"--distribution={_MAPS[place.map_by]}"]
+        # mpirun would give these to the ranks alone; env does.
+        ranks = [f"{name}={value}" for name, value in for_ranks(job.extra).items()]
+        return [*words, *(["env", *ranks] if ranks else []), *job.program]
+
+    def _require_mpi_type(self) -> None:
+        done = process.run(["srun", "--mpi=list"], timeout_seconds=COMMAND_SECONDS)
+        known = set((done.stdout + " " + done.stderr).split())
+        if self._slurm.mpi not in known:
+            said = " ".join((done.stdout + done.stderr).split())
+            raise PlumblineError(f"srun has no --mpi={self._slurm.mpi}; it says: {said}")
+
+    def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
+        table, place = self._slurm, job.placement
+        minutes = -(-(job.timeout_seconds + 2 * KILL_SECONDS) // 60) + 1
+        words = ["sbatch", "--parsable", f"--job-name={name}", "--export=NONE", "--no-requeue"]
+        words += [f"--chdir={job.folder}", "--output=/dev/null", "--error=/dev/null"]
+        words += [f"--nodes={place.nodes}", f"--ntasks-per-node={place.ppn}"]
+        words += [f"--time={int(minutes)}"]
+        for key in ("partition", "account", "qos", "constraint", "nodelist"):
+            words += [f"--{key}={getattr(table, key)}"] if getattr(table, key) else []
+        # A job that may overcommit gets a processor, unless it gets all of a node.
+        words += ["--exclusive"] if table.exclusive or place.oversubscribed else []
+        words += ["--overcommit"] if place.oversubscribed else []
+        words += [f"--array=0-{tasks - 1}"] if tasks > 1 else []
+        number = ask(*words, *table.sbatch, str(script)).strip().partition(";")[0]
+        if not number.isdigit():
+            raise PlumblineError(f"sbatch answers {number!r} in place of a job's number")
+        return [number] if tasks == 1 else [f"{number}_{task}" for task in range(tasks)]
+
+    def named(self, name: str) -> dict[int, str] | None:
+        """What has only just been handed over is in the queue, what has ended may be in the books
+        alone."""
+        found: dict[int, str] = {}
+        for table in (self._booked(["--name", name]), self._queued(["--name", name])):
+            if table is None:
+                return None
+            for id in table:
+                found[int(id.partition("_")[2] or 0)] = id
+        return found
+
+    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
+        numbers = ",".join(sorted({id.partition("_")[0] for id in ids}))
+        booked = self._booked(["--jobs", numbers])
+        queued = self._queued(["--jobs", numbers])
+        if booked is None or queued is None:
+            return None
+        final = {id: state for id, state in booked.items() if state.kind != "alive"}
+        # Alive in the books alone is no sign of life: what a crashed controller forgets stays so.
+        return queued | final
+
+    def _booked(self, which: list[str]) -> dict[str, State] | None:
+        """What sacct knows; nothing where there is no accounting."""
+        if not self._accounting:
+            return {}
+        words = ["sacct", "--noheader", "--allocations", "--parsable2", "--format=JobID,State"]
+        try:
+            # Without a start it looks at today alone.
+            done = process.run(
+                [*words, "--starttime=now-30days", *which], timeout_seconds=COMMAND_SECONDS
+            )
+        except PlumblineError:  # there is no sacct
+            self._accounting = False
+            return {}
+        if done.status != 0 and "accounting storage is disabled" in done.stderr:
+            self._accounting = False
+            return {}
+        return _states(done.stdout) if done.status == 0 else None
+
+    def _queued(self, which: list[str]) -> dict[str, State] | None:
+        words = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T"]
+        done = process.run([*words, *which], timeout_seconds=COMMAND_SECONDS)
+        if done.status != 0 and "Invalid job id" in done.stderr:
+            return {}
+        return _states(done.stdout) if done.status == 0 else None
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        done = process.run(["scancel", *ids], timeout_seconds=COMMAND_SECONDS)
+        if done.status != 0 and "Invalid job id" not in done.stderr:
+            raise PlumblineError(f"scancel {' '.join(ids)}: {done.stderr.strip()}")
+
+
+class _Node(msgspec.Struct, frozen=True):
+    partition: str
+    is_default: bool
+    type: str
+    cpus: int
+    memory_mib: int
+    features: str
+
+
+def _node(line: str) -> _Node:
+    partition, _, cpus, sockets, cores, threads, memory, features = line.split("|")
+    own = "" if features == "(null)" else features
+    return _Node(
+        partition=partition.rstrip("*"),
+        is_default=partition.endswith("*"),
+        type=f"{sockets}x{cores}x{threads} cores" + (f", {own}" if own else ""),
+        cpus=int(cpus),
+        memory_mib=int(memory),
+        features=own,
+    )
+
+
+def _states(text: str) -> dict[str, State]:
+    """Lines `id|WORD …`: sacct adds who has cancelled, and writes tasks that wait as one line."""
+    found = {}
+    for line in text.splitlines():
+        id, _, words = line.strip().partition("|")
+        if re.fullmatch(r"\d+(_\d+)?", id) and words:
+            word = words.split()[0].rstrip("+")
+            found[id] = State(kind=_KINDS.get(word, "alive"), word=word)
+    return found
+
+
+def _field(text: str, name: str) -> str:
+    found = re.search(rf"^{name}\s*=\s*(.*?)\s*$", text, re.MULTILINE)
+    return found[1] if found else "unknown"

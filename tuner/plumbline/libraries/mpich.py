@@ -1,0 +1,217 @@
+"""MPICH: found by `mpichversion` beside a hydra, described by it; what it can be told is what its
+MPI_T reports through the probe."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from plumbline import paths, process
+from plumbline.canary import Canary
+from plumbline.hosts import Reach
+from plumbline.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library
+from plumbline_exporters import mpich_selection
+
+from . import Installation, Knob, family, hydra
+
+FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
+_COMPLAINTS = (
+    "User set collective algorithm is not usable",
+    "Unable to open collective tuning file",
+    "unrecognized key ",
+)
+_INVALID = re.compile(r"Invalid (character|value) .*MPIR_CVAR_")
+# MPICH_ is another beginning of the same names; the file of options is read by hydra.
+_SETTINGS = re.compile(r"(MPIR_CVAR_|MPIR_PARAM_|MPICH_)|HYDRA_CONFIG_FILE$")
+_MPIRUNS = ("mpirun.mpich", "mpiexec.mpich", "mpirun", "mpiexec", "mpiexec.hydra")
+_SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
+
+
+@family("mpich")
+class Mpich:
+    name = "mpich"
+    simulates = False
+    reports_all = True
+    untried = ""
+
+    def find(self, prefix: Path | None) -> list[Installation]:
+        if prefix is not None:
+            folders = [prefix / "bin"]
+        else:
+            folders = [Path(one) for one in os.environ.get("PATH", "").split(":") if one]
+        found = [one for folder in dict.fromkeys(folders) if (one := _in(folder)) is not None]
+        # /bin is /usr/bin on many systems: one installation, known by where it was met first.
+        distinct = {str(one.mpirun.resolve()): one for one in reversed(found)}
+        return [one for one in found if one in distinct.values()]
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        probe = paths.layout().probe(paths.build_id(installation.library))
+        clean = os.environ | installation.environment
+        for name in self.settings_in(clean):
+            del clean[name]
+        done = process.run(
+            [probe, "system"],
+            timeout_seconds=60,
+            environment=clean | self.environment(installation),
+            cap_bytes=_SYSTEM_CAP_BYTES,
+        )
+        try:
+            if done.status != 0:
+                raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
+            variables = msgspec.json.decode(done.stdout, type=_System).variables
+        except (ValueError, msgspec.ValidationError) as error:
+            raise PlumblineError(
+                f"{probe} system does not say what {installation.library.id} can be told "
+                f"({error}); run `make build MPICC={installation.mpicc or '<its mpicc>'}` again"
+            ) from error
+        return {one.name: _knob(one) for one in variables}
+
+    def environment(self, installation: Installation) -> dict[str, str]:
+        del installation
+        return {}
+
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        return hydra.words(placement, reach, binding=hydra.mpich_binding(placement))
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        """An algorithm that does not apply is an error then, and no other one in its place."""
+        return dict(knobs) | ({FALLBACK: "error"} if knobs else {})
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        """In the selection file, in place of each choice of ours an algorithm of another function,
+        one at a time: the library ends the process that meets it. A variable gets no value of its
+        type."""
+        found = []
+        tables = environment.get(mpich_selection.VARIABLE)
+        if tables is not None:
+            for number, spoilt in enumerate(mpich_selection.spoilt(Path(tables).read_text())):
+                copy = folder / f"canary-{number}-{Path(tables).name}"
+                copy.write_text(spoilt.text)
+                found.append(
+                    Canary(
+                        name=Path(tables).name,
+                        environment=dict(environment) | {mpich_selection.VARIABLE: str(copy)},
+                        functions=(spoilt.function,),
+                        bytes_from=spoilt.bytes_from,
+                        bytes_to=spoilt.bytes_to,
+                        fails="launch",
+                    )
+                )
+        for name in sorted(environment):
+            if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
+                wrong = dict(environment) | {name: "canary"}
+                found.append(Canary(name=name, environment=wrong, fails="launch"))
+        return found
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+
+    def complaint(self, stderr: str) -> str | None:
+        for line in stderr.splitlines():
+            if any(part in line for part in _COMPLAINTS) or _INVALID.search(line):
+                return line.strip()
+        return None
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    value: int
+    name: str
+
+
+class _Variable(msgspec.Struct, frozen=True):
+    name: str
+    type: str
+    scope: str
+    value: str | None = None
+    enumerators: list[_Choice] = []
+
+
+class _System(msgspec.Struct, frozen=True):
+    """What is read of `probe system`."""
+
+    variables: list[_Variable]
+
+
+def _knob(one: _Variable) -> Knob:
+    """With the name of its value where values have names."""
+    names = {str(choice.value): choice.name for choice in one.enumerators}
+    value = one.value or ""
+    return Knob(
+        name=one.name,
+        value=names.get(value, value),
+        type=one.type,
+        writable=one.scope not in ("constant", "read-only"),
+        choices={name: int(number) for number, name in names.items()},
+    )
+
+
+def _in(folder: Path) -> Installation | None:
+    """What MPICH there is in a folder of programs. Its descendants have a `mpichversion` too, and
+    say another name there; beside Open MPI's mpirun, Debian's has a name of its own."""
+    tool = shutil.which("mpichversion", path=str(folder))
+    if tool is None or shutil.which("mpiname", path=str(folder)):
+        return None
+    done = process.run([tool], timeout_seconds=20)
+    lines = done.stdout.splitlines()
+    said = dict(_field(line) for line in lines if ":" in line)
+    version = said.get("MPICH Version", "")
+    mpirun = _mpirun(folder)
+    if done.status != 0 or not version or mpirun is None:
+        return None
+    mpicc = shutil.which("mpicc.mpich", path=str(folder)) or shutil.which("mpicc", path=str(folder))
+    identity = [line for line in lines if not line.startswith("MPICH Release date")]
+    return Installation(
+        library=Library(
+            id=f"mpich-{version}",
+            family="mpich",
+            version=version,
+            version_string=next(line for line in lines if _field(line)[0] == "MPICH Version"),
+            prefix=str(folder.parent),
+            fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+            build=_build(said),
+        ),
+        mpirun=mpirun,
+        mpicc=Path(mpicc) if mpicc else None,
+    )
+
+
+def _mpirun(folder: Path) -> Path | None:
+    """The first one that says that it is hydra."""
+    for name in _MPIRUNS:
+        path = shutil.which(name, path=str(folder))
+        if path is not None and _is_hydra(path):
+            return Path(path)
+    return None
+
+
+def _is_hydra(mpirun: str) -> bool:
+    return "HYDRA build details" in process.run([mpirun, "-version"], timeout_seconds=20).stdout
+
+
+def _field(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
+_BUILD = {
+    "released": "MPICH Release date",
+    "abi": "MPICH ABI",
+    "device": "MPICH Device",
+    "configure": "MPICH configure",
+    "compiler": "MPICH CC",
+    "features": "MPICH features",
+}
+
+
+def _build(said: Mapping[str, str]) -> dict[str, str]:
+    """What the library says about its making; what it does not say is left out."""
+    return {name: said[key] for name, key in _BUILD.items() if said.get(key)}

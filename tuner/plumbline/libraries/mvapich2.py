@@ -1,0 +1,180 @@
+"""MVAPICH2 2.x: found by mpiname, tuned by variables that are read once, in MPI_Init.
+
+Cold: none of its knobs is hot. What a report shows is what MV2_SHOW_ENV_INFO=2 prints, some 180
+values, and the control variables of MPI_T; other values cannot be read back. The library says
+nothing about a value that it does not know and takes one of its own, so that what can be proven of
+exported settings is only that they arrive (`canaries`).
+
+A communicator gets its two levels in its 16th collective call, MPI_COMM_WORLD (of fewer than 2048
+ranks) in MPI_Init: the warm-up of a plan is as long. Only the first communicators get memory for
+them, which is why no more are made than are measured."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from plumbline import paths, process
+from plumbline.canary import Canary
+from plumbline.hosts import Reach
+from plumbline.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import mv2_ranges
+
+from . import Installation, Knob, family, hydra, mpiname, variables
+
+TWO_LEVEL_CALLS = 16
+# What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
+CVARS = {
+    "MV2_INTER_ALLGATHER_TUNING": "MPIR_CVAR_ALLGATHER_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_ALLREDUCE_TUNING": "MPIR_CVAR_ALLREDUCE_COLLECTIVE_ALGORITHM",
+    "MV2_ALLTOALL_TUNING": "MPIR_CVAR_ALLTOALL_COLLECTIVE_ALGORITHM",
+    "MV2_ALLTOALLV_TUNING": "MPIR_CVAR_ALLTOALLV_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_BCAST_TUNING": "MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_GATHER_TUNING": "MPIR_CVAR_GATHER_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_REDUCE_TUNING": "MPIR_CVAR_REDUCE_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_SCATTER_TUNING": "MPIR_CVAR_SCATTER_COLLECTIVE_ALGORITHM",
+}
+_COMPLAINTS = ("No IB device found", "Invalid value for MPIR_CVAR")
+_COLLECTIVE = "ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BCAST|GATHER|REDUCE|SCATTER"
+# What decides how messages are sent, not what a site needs to send any (adapters, ports, binding).
+_SETTINGS = re.compile(
+    r"MV2_(USE_(?!BLOCKING|RDMA_CM|RoCE|IBOIP|QOS)|INTER_|INTRA_|SHMEM_|COLL_|TWO_LEVEL_|KNOMIAL_"
+    r"|ENABLE_(?!AFFINITY|LEASTLOAD)|TOPO_AWARE_|SOCKET_AWARE_|ALLGATHER|ALLRED|ALLTOALL|BCAST|"
+    r"GATHER|SCATTER|RED_SCAT|REDSCAT|REDUCE|SMP_|IBA_EAGER|VBUF_TOTAL|RNDV_|R3_|FORCE_ARCH|"
+    r"USER_CONFIG|RAIL_SHARING)|BCAST_SEGMENT_SIZE$"
+    rf"|(MPIR_CVAR|MPIR_PARAM|MPICH|MV2)_({_COLLECTIVE})_"
+)
+# `  MV2_NAME  : value`, or `MV2_NAME | value | active` of a build with MPI_T.
+_SHOWN = re.compile(r"\s*(?:- )?(MV2_\w+)\s*[:|]\s*([^|]*?)\s*(?:\|.*)?\Z")
+_REPORT_CAP_BYTES = 4 * 1024 * 1024
+
+# Levels are those of MV2_CPU_BINDING_LEVEL, what comes next those of MV2_CPU_BINDING_POLICY.
+_LEVELS = {"core": "core", "socket": "socket", "numa": "numanode"}
+_POLICIES = {"core": "bunch", "socket": "scatter", "numa": "scatter", "node": "bunch", "": ""}
+
+
+@family("mvapich2")
+class Mvapich2:
+    name = "mvapich2"
+    simulates = False
+    reports_all = False
+    untried = (
+        "MVAPICH2 was never run by Plumbline. Its variables, their traps and the search space are "
+        "what was measured on 2.3 and 2.3.7; how it is found, its report of variables and what it "
+        "says to mistakes follow its source"
+    )
+
+    def find(self, prefix: Path | None) -> list[Installation]:
+        said = mpiname.ask(prefix, "MVAPICH2")
+        return [mpiname.installation(said, self.name)] if said else []
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        """By a launch of one rank of the probe, which must be built."""
+        probe = paths.layout().probe(paths.build_id(installation.library))
+        clean = {name: value for name, value in os.environ.items() if not _SETTINGS.match(name)}
+        environment = clean | self.environment(installation) | {"MV2_SHOW_ENV_INFO": "2"}
+        words = [str(installation.mpirun), *self.words(Placement(nodes=1, ppn=1))]
+        done = process.run(
+            [*words, str(probe), "system"],
+            timeout_seconds=60,
+            environment=environment,
+            cap_bytes=_REPORT_CAP_BYTES,
+        )
+        if done.status != 0:
+            why = self.complaint(done.stderr) or done.stderr.strip()[-500:]
+            raise PlumblineError(
+                f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
+            )
+        return shown(done.stderr) | shown(done.stdout) | variables.reported(done.stdout)
+
+    def environment(self, installation: Installation) -> dict[str, str]:
+        return dict(installation.environment)
+
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        return hydra.words(placement, reach, binding=_binding(placement))
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        values = dict(knobs)
+        for name, value in knobs.items():
+            if mv2_ranges.has_sizes(value):
+                values |= _with_sizes(name, value)
+        _refuse_crashes(values)
+        return values
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        """A variable of MPI_T that chooses too makes MPI_Init fail where ours has arrived. Others
+        leave nothing to see."""
+        del folder
+        found = []
+        for name in sorted(environment):
+            if not name.startswith("MV2_") or not _SETTINGS.match(name):
+                continue
+            cvar = CVARS.get(name)
+            function = (_function(name),) if cvar else ()
+            changed = dict(environment) | ({cvar: "0"} if cvar else {})
+            fails: Literal["launch", "nothing"] = "launch" if cvar else "nothing"
+            found.append(Canary(name=name, environment=changed, functions=function, fails=fails))
+        return found
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in hydra.OURS)
+
+    def complaint(self, stderr: str) -> str | None:
+        for line in stderr.splitlines():
+            if any(part in line for part in _COMPLAINTS):
+                return line.strip()
+        return None
+
+
+def _function(name: str) -> str:
+    """`MPI_Bcast` for MV2_INTER_BCAST_TUNING."""
+    return "MPI_" + CVARS[name].split("_")[2].capitalize()
+
+
+def shown(text: str) -> dict[str, Knob]:
+    """What MV2_SHOW_ENV_INFO=2 prints."""
+    found = (_SHOWN.match(line) for line in text.splitlines())
+    return {
+        one[1]: Knob(name=one[1], value=one[2], type="", writable=True, choices={})
+        for one in found
+        if one
+    }
+
+
+def _with_sizes(name: str, value: str) -> dict[str, str]:
+    """What makes the library read an algorithm by size; without it, it crashes."""
+    if name not in mv2_ranges.SWITCHES:
+        raise PlumblineError(f"{name}={value}: MVAPICH2 takes no sizes here; give one value")
+    try:
+        mv2_ranges.read(value)
+    except ValueError as error:
+        raise PlumblineError(f"{name}={value}: {error}") from error
+    return mv2_ranges.companions(name)
+
+
+def _refuse_crashes(values: Mapping[str, str]) -> None:
+    """What was seen to crash, and what MPI_Init does not take, is not set."""
+    if values.get("MV2_INTER_RED_SCAT_TUNING") == "1" and "MV2_INTER_REDUCE_TUNING" not in values:
+        raise PlumblineError(
+            "MV2_INTER_RED_SCAT_TUNING=1 crashes where MV2_INTER_REDUCE_TUNING is not set too"
+        )
+    for name, cvar in CVARS.items():
+        if name in values and cvar in values:
+            raise PlumblineError(f"MPI_Init fails with {name} and {cvar}: set one of them")
+
+
+def _binding(placement: Placement) -> list[str]:
+    """The library binds ranks itself, and refuses more of them than there are cores."""
+    if placement.oversubscribed or placement.bind == "none":
+        return ["-genv", "MV2_ENABLE_AFFINITY", "0"]
+    found: list[str] = []
+    if placement.bind:
+        found += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.bind]]
+    policy = _POLICIES[placement.map_by]
+    if policy:
+        found += ["-genv", "MV2_CPU_BINDING_POLICY", policy]
+    return found
