@@ -37,7 +37,7 @@ BARRIER = "barrier"  # the start scheme of a campaign that names none
 
 # A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
 # take as long as the simulator needs, however little time passes there.
-SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
+SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
 SIMULATED |= {"budget_seconds": 900.0, "launch_timeout_seconds": 3600.0}
 
 
