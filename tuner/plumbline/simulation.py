@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -83,11 +83,12 @@ class Simulation(
             raise ValueError(why)
 
 
-def known(selector: str) -> str:
+def known(selector: str) -> Selector:
     """`selector`, if there is such a one. Raises UsageError."""
-    if selector not in SELECTORS:
-        raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
-    return selector
+    for one in get_args(Selector):
+        if one == selector:
+            return cast(Selector, one)
+    raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
 
 
 def nodes(simulation: Simulation, nprocs: int) -> int:
