@@ -24,10 +24,13 @@ FAR = "other_node"
 def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | None) -> twin.Twin:
     """Fitted to the farthest pairs of ranks that the campaign has. Raises UsageError where it has
     no ping-pongs."""
-    row = campaigns.get(db, campaign)
-    trips = hockney.half_trips(db, row.id)
+    trips = hockney.half_trips(db, campaign)
     if not trips:
-        raise UsageError(f"campaign {row.id} has no ping-pongs; `plumbline pingpong` measures them")
+        have = [one.id for one in campaigns.every(db) if hockney.get(db, one.id)]
+        raise UsageError(
+            f"{campaign} has no ping-pongs in {db.path}; there are {', '.join(have) or 'none'}; "
+            "`plumbline pingpong` measures them"
+        )
     pairs = ("other_node", "other_socket", "same_socket", "same_core")
     pair = next(name for name in pairs if any(one.pair == name for one in trips))
     measured = {one.bytes: statistics.median(one.seconds) for one in trips if one.pair == pair}
