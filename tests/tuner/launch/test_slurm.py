@@ -265,11 +265,12 @@ def test_what_the_cluster_keeps_ending_is_an_error(
     home: Path, slurm: Cluster, db: Database, campaign: Campaign
 ) -> None:
     def forget() -> None:
-        slurm.until("RUNNING")
+        wait_for(home.parent / "flag")
         slurm.controller_forgets()
 
+    text = f"mkdir {home.parent / 'flag'}; sleep 300"
     with meanwhile(forget), pytest.raises(PlumblineError, match=r"gone from the queue.*goes on"):
-        stored(db, campaign, starter(home, "sleep 300", resubmissions=0))
+        stored(db, campaign, starter(home, text, resubmissions=0))
 
 
 def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:

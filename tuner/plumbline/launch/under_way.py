@@ -82,7 +82,7 @@ class UnderWay:
     def _drop_another(self) -> None:
         """What is under way here is not this launch (another version of Plumbline)."""
         if self.sure.id:
-            self._queue.cancel([self.sure.id])
+            self._queue.cancel([self.sure])
         self.forget()
 
     # --- to the scheduler -----------------------------------------------------------------------
@@ -144,7 +144,6 @@ class UnderWay:
             return
         id = self.sure.id
         if state is None:
-            self._queue.cancel([id])
             self._again("launch lost", f"job {id} has gone from the queue without a result")
         elif state.kind == "interrupted":
             self._again("launch interrupted", f"job {id}: {state.word}")
@@ -175,7 +174,7 @@ class UnderWay:
         if self._began is None:
             self._began = time.monotonic()
         if time.monotonic() - self._began > self.job.timeout_seconds + OVERRUN_SECONDS:
-            self._queue.cancel([self.sure.id])
+            self._queue.cancel([self.sure])
             self._overdue = True
 
     def _again(self, kind: str, text: str) -> None:
