@@ -355,7 +355,8 @@ def test_a_campaign_by_mpirun_to_its_end(home: Path, slurm: Cluster, built: None
 def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, built: None) -> None:
     """The same command finds the jobs, submits none of them again, and repeats no launch."""
     before, database = numbers(slurm), home / "plumbline.db"
-    file = campaign_file(home, 'start = "srun"\nmpi = "pmix"\nsetup = "sleep 2"\n')
+    more = 'start = "srun"\nmpi = "pmix"\nexclusive = false\nsetup = "sleep 1"\n'
+    file = campaign_file(home, more)
     command = ("verify", file, "--db", database)
     first = start(*command)
     slurm.until("RUNNING")
