@@ -76,7 +76,7 @@ class Scheduler:
         )
 
 
-@pytest.fixture(params=list(TABLES))
+@pytest.fixture(params=["slurm", "pbs", "flux"])
 def scheduler(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Scheduler:
@@ -100,6 +100,7 @@ PLAN = Plan("", 1, CASES, blocks=1, reps=1)
 NAMED = Plan("s-000", 1, CASES, blocks=1, reps=1)
 
 
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
 def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
     ranks = scheduler.starter(good(tmp_path) + "; echo seen >&2")
     run, _ = ranks.start("c", "s", 0, "plan", {"A": "it's"})
@@ -129,6 +130,7 @@ def test_a_finished_launch_is_taken_until_it_is_stored(
     assert other.outcome == "finished" and len(scheduler.submitted()) == 2
 
 
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
 @pytest.mark.parametrize(
     ("fate", "kind"),
     [("node", "launch interrupted"), ("cancel", "launch cancelled"), ("lose", "launch lost")],
@@ -161,6 +163,7 @@ def test_cancelled_twice(scheduler: Scheduler, tmp_path: Path) -> None:
     assert len(scheduler.submitted()) == 2
 
 
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
 def test_ended_at_the_schedulers_limit(scheduler: Scheduler, tmp_path: Path) -> None:
     scheduler.fates("late")
     run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})

@@ -187,7 +187,9 @@ class Queue:
         facts = "\n".join(f"{one.files.folder} {one.attempt}" for one in launches)
         name = self.name_prefix + hashlib.sha256(facts.encode()).hexdigest()[:12]
         scripts = [(one.prepare(), one.attempt) for one in launches]
-        script = first.files.write_script("submit.sh", submitted_script(scripts, self.index or "_"))
+        script = first.files.write_script(
+            "submit.sh", submitted_script(scripts, self.index or "PLUMBLINE_TASK")
+        )
         for task, one in enumerate(launches):
             one.keep_submission(name, task)
         try:
