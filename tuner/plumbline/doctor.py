@@ -212,8 +212,11 @@ def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
             continue
         done = process.run(version, timeout_seconds=30)
         said = " ".join((done.stdout + done.stderr).split())[:100]
-        state: Literal["fine", "warns"] = "fine" if done.status == 0 else "warns"
-        yield Finding("schedulers", state, f"[{name}]: {said}")
+        if done.status == 0:
+            yield Finding("schedulers", "fine", f"[{name}]: {said}")
+        else:
+            text = f"[{name}] does not work here: {' '.join(version)} fails: {said}"
+            yield Finding("schedulers", "notes", text)
 
 
 def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:

@@ -25,6 +25,9 @@ STATES = {
 }
 
 
+ENDS = '/bin/bash "$0"; if [ "$(cat "$1")" = run ]; then printf fail > "$1"; fi'
+
+
 def word(name: str) -> str:
     """The first line of the file `name`, which loses it."""
     path = HOME / name
@@ -45,7 +48,7 @@ def submit(words: list[str], name: str, number: str, shown: str) -> int:
     if fate in ("run", "unheard"):
         clean = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         subprocess.Popen(
-            ["/bin/bash", words[-1]],
+            ["/bin/bash", "-c", ENDS, words[-1], str(job / "fate")],
             env=clean,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -69,6 +69,7 @@ class Queue:
     index = ""  # the variable with a task's number in its array; none: no arrays are submitted
     preamble: tuple[str, ...] = ()
     name_prefix = "plumbline-"
+    remembers_seconds = 0.0  # for which the scheduler knows a job that has ended, at least
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
 
     def __init__(self, table: Table) -> None:

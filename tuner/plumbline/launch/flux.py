@@ -57,6 +57,7 @@ class FluxTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
 @launcher("flux", table=FluxTable)
 class Flux(Queue):
     name = "flux"
+    remembers_seconds = 60.0
 
     def __init__(self, table: FluxTable) -> None:
         super().__init__(table)

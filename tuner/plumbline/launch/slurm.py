@@ -88,6 +88,7 @@ class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Slurm(Queue):
     name = "slurm"
     index = ARRAY_INDEX
+    remembers_seconds = 60.0  # MinJobAge is five minutes, where nobody has changed it
     # With `sbatch --export=NONE` srun, also that of mpirun, would pass on nothing.
     preamble = ("export SLURM_EXPORT_ENV=ALL",)
 
