@@ -47,6 +47,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("database", _database),
         ("tools", _tools),
         ("simulator", _simulator),
+        ("schedulers", _schedulers),
     ]
     for subject, check in checks:
         try:
@@ -243,6 +244,32 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     done = process.run([promtool, "--version"], timeout_seconds=10)
     first = (done.stdout or done.stderr).splitlines()[:1]
     yield Finding("tools", "fine", first[0] if first else promtool)
+
+
+# What a launcher for each needs, and how it says its version.
+_SCHEDULERS = {
+    "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
+    "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
+    "flux": (("flux",), ("flux", "version")),
+}
+
+
+def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Only campaign files with such a table need one."""
+    del mpi_prefix, database
+    for name, (commands, version) in _SCHEDULERS.items():
+        missing = [one for one in commands if shutil.which(one) is None]
+        if missing:
+            text = f"[{name}] does not work here: there is no {', '.join(missing)}"
+            yield Finding("schedulers", "notes", text)
+            continue
+        done = process.run(version, timeout_seconds=30)
+        said = " ".join((done.stdout + done.stderr).split())[:100]
+        if done.status == 0:
+            yield Finding("schedulers", "fine", f"[{name}]: {said}")
+        else:
+            text = f"[{name}] does not work here: {' '.join(version)} fails: {said}"
+            yield Finding("schedulers", "notes", text)
 
 
 def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
