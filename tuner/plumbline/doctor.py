@@ -105,6 +105,7 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
     yield from _switched(bench, settings)
+    yield from _components(bench, settings)
     yield from _factors(records)
     if bench.family.untried:
         yield Finding("launch", "notes", bench.family.untried)
@@ -125,6 +126,19 @@ def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Fi
     else:
         environment = bench.family.in_environment(wanted)
         yield _one_launch(bench, settings, environment, (), f"takes {entry.knob}={chosen.name}")[0]
+
+
+def _components(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
+    """Who answers collectives, where the library says so."""
+    family = bench.family
+    if not isinstance(family, libraries.TellsComponents):
+        return
+    plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
+    starter = campaign.starter(bench, settings)
+    run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
+    if found := family.components(run.stderr):
+        text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
+        yield Finding("launch", "fine", text)
 
 
 def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -242,3 +256,5 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         return
     finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
+    for text in differences(bench.space, bench.knobs):
+        yield Finding("simulator", "warns", text)
