@@ -26,7 +26,11 @@ FULL = (
 
 # Of the library's own parameters every format says those of its library.
 FULL_OF = {
-    "mvapich-env": (everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="2"), *FULL[1:]),
+    f"{name}-env": (everywhere("MPI_Allreduce", **knobs), *FULL[1:])
+    for name, knobs in (
+        ("mvapich2", {"MV2_INTER_ALLREDUCE_TUNING": "2"}),
+        ("mvapich", {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}),
+    )
 }
 
 
@@ -73,8 +77,11 @@ def test_formats() -> None:
         "impi-env",
         "json",
         "mca-params",
-        "ompi-han-rules",
+        "mpich-env",
+        "mpich-json",
         "mvapich-env",
+        "mvapich2-env",
+        "ompi-han-rules",
         "ompi-rules",
         "profile",
         "simgrid-env",

@@ -14,7 +14,7 @@ from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Cache, Clock, Factor, Header, ProbeRecord, Run
+from plumbline_db.records import Cache, Clock, Event, Factor, Header, ProbeRecord, Run
 from tests.db import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,8 +134,16 @@ def test_suites_may_be_asked_for_different_things() -> None:
 class Machine:
     """A starter of launches that are made up; `now` is what their header says."""
 
+    may_differ = frozenset[str]()
+
     def __init__(self) -> None:
         self.now = header()
+
+    def events(self, id: str) -> list[Event]:
+        del id
+        return []
+
+    def stored(self, id: str) -> None: ...
 
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]

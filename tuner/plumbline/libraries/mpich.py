@@ -20,7 +20,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import mpich_selection
 
-from . import Installation, Knob, family, hydra
+from . import Installation, Knob, family, hydra, variables
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _COMPLAINTS = (
@@ -66,13 +66,12 @@ class Mpich:
         try:
             if done.status != 0:
                 raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
-            variables = msgspec.json.decode(done.stdout, type=_System).variables
+            return variables.reported(done.stdout)
         except (ValueError, msgspec.ValidationError) as error:
             raise PlumblineError(
                 f"{probe} system does not say what {installation.library.id} can be told "
                 f"({error}); run `make build MPICC={installation.mpicc or '<its mpicc>'}` again"
             ) from error
-        return {one.name: _knob(one) for one in variables}
 
     def environment(self, installation: Installation) -> dict[str, str]:
         del installation
@@ -122,38 +121,6 @@ class Mpich:
             if any(part in line for part in _COMPLAINTS) or _INVALID.search(line):
                 return line.strip()
         return None
-
-
-class _Choice(msgspec.Struct, frozen=True):
-    value: int
-    name: str
-
-
-class _Variable(msgspec.Struct, frozen=True):
-    name: str
-    type: str
-    scope: str
-    value: str | None = None
-    enumerators: list[_Choice] = []
-
-
-class _System(msgspec.Struct, frozen=True):
-    """What is read of `probe system`."""
-
-    variables: list[_Variable]
-
-
-def _knob(one: _Variable) -> Knob:
-    """With the name of its value where values have names."""
-    names = {str(choice.value): choice.name for choice in one.enumerators}
-    value = one.value or ""
-    return Knob(
-        name=one.name,
-        value=names.get(value, value),
-        type=one.type,
-        writable=one.scope not in ("constant", "read-only"),
-        choices={name: int(number) for number, name in names.items()},
-    )
 
 
 def _in(folder: Path) -> Installation | None:
