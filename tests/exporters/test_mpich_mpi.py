@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.libraries.mpich import Mpich
-from plumbline.proof import environment_of
+from plumbline.proof import environment_of, profile_canary
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
@@ -83,7 +83,9 @@ def run(mpich: MpichProbe, cells: list[tuple[str, int]], environment: dict[str, 
 def exported(mpich: MpichProbe, *winners: Winner) -> dict[str, str]:
     library = Mpich().find(mpich.prefix)[0].library
     given: Bundle = bundle(*winners, directory=str(mpich.folder / "out"))
-    registry.write(msgspec.structs.replace(given, library=library), ["mpich-env"])
+    preload = mpich.binary.with_name("libplumbline.so")
+    given = msgspec.structs.replace(given, library=library, preload_library=preload)
+    registry.write(given, ["mpich-env"])
     return environment_of(mpich.folder / "out" / "plumbline.sh", {"PATH": "/usr/bin:/bin"})
 
 
@@ -129,6 +131,34 @@ def test_variants_reach_the_ranks_alone(mpich: MpichProbe) -> None:
     launcher = mpich.prefix / "bin" / "mpiexec"
     words = [str(launcher), "-n", "2", "/bin/sh", "-c", "echo $LD_PRELOAD:$PLUMBLINE_PROFILE"]
     said = mpich.start(["/usr/bin/env", *(f"{k}={v}" for k, v in environment.items()), *words])
-    path = "/opt/plumbline/libplumbline.so"
+    path = mpich.binary.with_name("libplumbline.so")
     lines = [line for line in said.stdout.splitlines() if line]
     assert lines == [f"{path}:{mpich.folder}/out/plumbline.profile"] * 2
+
+
+def test_a_variant_takes_the_place_of_the_library_s_call(mpich: MpichProbe) -> None:
+    """A canary in the profile makes the call fail, at its sizes alone."""
+    profile = build.winner(
+        function="MPI_Allreduce",
+        nprocs=2,
+        ppn=2,
+        bytes_from=64,
+        bytes_to=128,
+        variant="allreduce_ring",
+    )
+    environment = exported(mpich, profile)
+    cells = [("MPI_Allreduce", 63), ("MPI_Allreduce", 64), ("MPI_Allreduce", 128)]
+    cells.append(("MPI_Allreduce", 129))
+    head = "set blocks=1 warmup=0 sync=dissemination\n"
+    lines = head + "".join(case(number, *cell) for number, cell in enumerate(cells))
+    out = mpich.folder / "records.ndjson"
+    for spoil, wanted in ((str, ["ok"] * 4), (profile_canary, ["ok", "error", "error", "ok"])):
+        file = mpich.folder / "out" / "plumbline.profile"
+        file.write_text(spoil(file.read_text()))
+        out.unlink(missing_ok=True)
+        words = ["/usr/bin/env", *(f"{name}={value}" for name, value in environment.items())]
+        words += [*mpich.command(2, {}), str(mpich.binary)]
+        words += ["--plan", str(mpich.write(lines)), "--out", str(out)]
+        launch = mpich.start(words, out)
+        assert launch.code == 0, launch.stderr
+        assert [launch.checks[number].outcome for number in range(4)] == wanted
