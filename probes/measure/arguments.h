@@ -12,9 +12,10 @@
 struct pl_buffers {
     size_t guard; /* bytes before and after each buffer */
     unsigned char *send, *recv;
-    unsigned char *pristine;  /* copy of the send buffer */
-    unsigned char *reference; /* result of the library */
-    int *counts;              /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
+    unsigned char *pristine;        /* copy of the send buffer */
+    unsigned char *reference;       /* result of the library */
+    const struct pl_case *referred; /* whose result `reference` holds; NULL: nobody's */
+    int *counts;                    /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
     void *memory[4];
 };
 

@@ -100,11 +100,18 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
     return obstacles ? PL_UNSUPPORTED : PL_OK;
 }
 
-/* On the ranks of the case; with config `default`, the library computes on `reference`. */
+/* Whether the library's own result is the same for both. */
+static bool same_result(const struct pl_case *a, const struct pl_case *b)
+{
+    return a->function == b->function && a->bytes == b->bytes && a->type == b->type &&
+           a->op == b->op && a->root == b->root && a->ranks == b->ranks;
+}
+
+/* On the ranks of the case; with config `default`, the library computes on `reference`, unless the
+ * case before was one of the same arguments. */
 static enum pl_outcome check(const struct pl_case *c, const struct pl_config_state *config,
                              MPI_Comm comm, MPI_Comm reference, const struct pl_world *world,
-                             const struct pl_buffers *buffers, uint64_t seed,
-                             struct pl_finding *finding)
+                             struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
 {
     struct pl_arguments arguments;
     char detail[sizeof finding->detail - 24], text[MPI_MAX_ERROR_STRING];
@@ -121,17 +128,22 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
     pl_arguments_set(&arguments, c, world, buffers, comm);
     outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
     arguments.call.comm = reference;
-    prepare(&arguments, c, world, buffers, seed);
-    int rc = pl_call_pmpi(&arguments.call);
+    int rc = MPI_SUCCESS;
+    const bool known = buffers->referred && same_result(c, buffers->referred);
+    if (!known) {
+        prepare(&arguments, c, world, buffers, seed);
+        rc = pl_call_pmpi(&arguments.call);
+        memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
+    }
     if (rc != MPI_SUCCESS) {
         outcome = PL_ERROR;
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "the library itself: %.200s", text);
     }
-    outcome = conclude(outcome, world, detail, finding);
-    if (outcome != PL_OK)
-        return outcome;
-    memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
+    enum pl_outcome all = conclude(outcome, world, detail, finding);
+    buffers->referred = all == PL_ERROR ? NULL : c;
+    if (all != PL_OK)
+        return all;
 
     arguments.call.comm = comm;
     prepare(&arguments, c, world, buffers, seed);
@@ -150,8 +162,8 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
 }
 
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, const struct pl_buffers *buffers,
-                         uint64_t seed, struct pl_finding *finding)
+                         const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
+                         struct pl_finding *finding)
 {
     enum pl_outcome outcome = PL_OK;
     int index = pl_groups_of(groups, c);
@@ -162,6 +174,8 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
         outcome = check(c, config, config->comms[index], group->comm, &group->world, buffers, seed,
                         finding);
         pl_groups_leave(groups, index);
+    } else {
+        buffers->referred = NULL; /* as for those who were there */
     }
     if (group->ranks > 0)
         pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);

@@ -17,7 +17,7 @@ struct pl_finding {
 /* Collective over all ranks; the outcome is equal on all of them. The detail (known on rank 0) is
  * that of the lowest rank with that outcome. */
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, const struct pl_buffers *buffers,
-                         uint64_t seed, struct pl_finding *finding);
+                         const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
+                         struct pl_finding *finding);
 
 #endif

@@ -3,13 +3,30 @@
 #include "simulated.h"
 #include "system/placement.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#if PL_SIMULATED
+#include <simgrid/host.h>
+#endif
+
+/* Of this host of the platform. */
+static int simulated_cores(void)
+{
+#if PL_SIMULATED
+    return sg_host_core_count(sg_host_self());
+#else
+    return 0;
+#endif
+}
 
 bool pl_topology_open(hwloc_topology_t *topology)
 {
+    char cores[48];
     if (hwloc_topology_init(topology) != 0)
         return false;
-    if ((!PL_SIMULATED || hwloc_topology_set_synthetic(*topology, "pack:1 core:1 pu:1") == 0) &&
+    snprintf(cores, sizeof cores, "pack:1 core:%d pu:1", simulated_cores());
+    if ((!PL_SIMULATED || hwloc_topology_set_synthetic(*topology, cores) == 0) &&
         hwloc_topology_load(*topology) == 0)
         return true;
     hwloc_topology_destroy(*topology);

@@ -6,7 +6,7 @@
 
 #include <hwloc.h>
 
-/* This host's, or what a simulated host is: one core without caches. False: it cannot be read. */
+/* This host's, or what a simulated host is: its cores, without caches. False: it cannot be read. */
 bool pl_topology_open(hwloc_topology_t *topology);
 
 /* Members of an object: packages, cores, processing units, NUMA nodes, caches, XML. */

@@ -12,11 +12,13 @@ import pytest
 from plumbline import simulation
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
+from plumbline.libraries.simgrid import SimGrid, options_in
 from plumbline.settings import Settings, load
 from plumbline.simulation import SELECTORS, Simulation
 from plumbline.tables import design_of
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
+from plumbline_exporters.simgrid_env import OPTIONS
 from tests.tuner.simulated import ROOT
 
 SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)
@@ -82,6 +84,7 @@ def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_pa
             '[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = 0.0\n',
             "second = 0.0: it must",
         ),
+        ('[simulate]\nlibrary = "ompi"\nsend_seconds = -1.0\n', "send_seconds = -1.0: it must be"),
         ('simulate = "ompi"\n', "Expected `object`"),
         ('launches = 9\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
         ('launches_max = 2\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
@@ -121,6 +124,11 @@ def test_the_platform_is_xml_that_says_what_was_asked_for() -> None:
     assert len(set(hosts)) == 12 and hosts[0] == "node-0" and hosts[-1] == "node-11"
 
 
+def test_a_machine_is_what_messages_cost_too() -> None:
+    plain, costly = Simulation(library="ompi"), Simulation(library="ompi", send_seconds=1e-3)
+    assert simulation.machine(plain, 32).id != simulation.machine(costly, 32).id
+
+
 def test_a_machine_is_its_platform() -> None:
     """Not the library that is re-created on it, and not the machine that simulates."""
     machines = {simulation.machine(Simulation(library=one), 32) for one in SELECTORS}  # type: ignore[arg-type]
@@ -136,7 +144,7 @@ def test_a_machine_is_its_platform() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     program = ["/opt/probe", "--plan", "/tmp/plan"]
-    words = Simulated(SLOW).command(installed(Path("/opt/bin")), program, 3, tmp_path)
+    words = Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, 3, tmp_path)
     assert words[:4] == ["/opt/bin/smpirun", "-quiet", "-np", "3"]
     assert words[-3:] == program
     assert "--cfg=smpi/coll-selector:ompi" in words
@@ -145,8 +153,57 @@ def test_the_command(tmp_path: Path) -> None:
     assert Path(words[words.index("-hostfile") + 1]).read_text() == simulation.hostfile(3)
 
 
+def test_knobs_and_overheads_are_words_of_the_command(tmp_path: Path) -> None:
+    """What the environment of a launch asks for stands after what the machine is."""
+    costly = Simulation(library="ompi", send_seconds=2e-6, receive_seconds=1e-6)
+    knobs = SimGrid().in_environment({"smpi/gather": "ompi_binomial", "smpi/bcast": "NTSL"})
+    words = Simulated(costly, tmp_path).command(
+        installed(Path("/opt/bin")), ["/opt/probe"], 3, tmp_path, options_in(knobs)
+    )
+    assert words[-6:-1] == [
+        "--cfg=smpi/os:0:2e-06:0",
+        "--cfg=smpi/ois:0:2e-06:0",
+        "--cfg=smpi/or:0:1e-06:0",
+        "--cfg=smpi/bcast:NTSL",
+        "--cfg=smpi/gather:ompi_binomial",
+    ]
+
+
+@pytest.mark.parametrize("value", ["$HOME", "a;b", "*"])
+def test_a_value_that_smpirun_would_expand(tmp_path: Path, value: str) -> None:
+    words = options_in(SimGrid().in_environment({"smpi/gather": value}))
+    with pytest.raises(PlumblineError, match="smpirun cannot be handed"):
+        Simulated(SLOW, tmp_path).command(
+            installed(Path("/opt/bin")), ["/opt/probe"], 3, tmp_path, words
+        )
+
+
+def test_the_variable_holds_options_of_smpi_alone() -> None:
+    assert options_in({}) == [] and SimGrid().in_environment({}) == {}
+    with pytest.raises(PlumblineError, match="has '-hostfile' in it: unset it"):
+        options_in({OPTIONS: "--cfg=smpi/gather:ompi -hostfile other"})
+    assert SimGrid().settings_in({OPTIONS: "", "PATH": "/bin"}) == [OPTIONS]
+
+
+def test_a_canary_is_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
+    """One for each collective; the selector is no choice of ours."""
+    environment = {
+        "PLUMBLINE_PROFILE": "/x",
+        OPTIONS: "--cfg=smpi/coll-selector:ompi --cfg=smpi/reduce_scatter:mpich_rdb "
+        "--cfg=smpi/gather:mpich",
+    }
+    found = SimGrid().canaries(environment, tmp_path)
+    assert [one.functions for one in found] == [("MPI_Reduce_scatter",), ("MPI_Gather",)]
+    assert {one.fails for one in found} == {"launch"}
+    assert found[0].environment == environment | {
+        OPTIONS: "--cfg=smpi/coll-selector:ompi --cfg=smpi/reduce_scatter:no_such_algorithm "
+        "--cfg=smpi/gather:mpich"
+    }
+    assert SimGrid().canaries({OPTIONS: "--cfg=smpi/coll-selector:ompi"}, tmp_path) == []
+
+
 @pytest.mark.parametrize("path", ["/tmp/a b/plan", "/tmp/*/plan", "/tmp/$HOME/plan"])
 def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> None:
     program = ["/opt/probe", "--plan", path]
     with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
-        Simulated(SLOW).command(installed(Path("/opt/bin")), program, 3, tmp_path)
+        Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, 3, tmp_path)

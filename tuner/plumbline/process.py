@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -48,43 +49,81 @@ def run(
     cap_bytes: int = OUTPUT_CAP_BYTES,
 ) -> Finished:
     """Runs `argv` to its end. Raises PlumblineError when the program cannot be started."""
-    words = [str(word) for word in argv]
+    (done,) = run_together(
+        [argv],
+        timeout_seconds=timeout_seconds,
+        environment=environment,
+        folder=folder,
+        cap_bytes=cap_bytes,
+    )
+    return done
+
+
+def run_together(
+    commands: Sequence[Sequence[str | Path]],
+    *,
+    timeout_seconds: float,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    cap_bytes: int = OUTPUT_CAP_BYTES,
+) -> list[Finished]:
+    """The same for several, all at the same time and under one limit."""
+    ends: list[Finished] = []
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        under_way = []
+        for argv in commands:
+            words = [str(word) for word in argv]
+            out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+            process = _start(words, environment, folder, out, err)
+            stack.callback(end_session, process)
+            under_way.append((words, process, out, err))
+        for words, process, out, err in under_way:
+            timed_out = False
+            try:
+                process.wait(max(0.0, started + timeout_seconds - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            end_session(process)
+            ends.append(
+                Finished(
+                    argv=words,
+                    status=process.returncode,
+                    timed_out=timed_out,
+                    stdout=_tail(out.fileno(), cap_bytes),
+                    stderr=_tail(err.fileno(), cap_bytes),
+                    seconds=time.monotonic() - started,
+                )
+            )
+    return ends
+
+
+def _start(
+    words: list[str],
+    environment: Mapping[str, str] | None,
+    folder: Path | None,
+    out: IO[bytes],
+    err: IO[bytes],
+) -> subprocess.Popen[bytes]:
     path = None if environment is None else environment.get("PATH")
     if shutil.which(words[0], path=path) is None:
         raise PlumblineError(
             f"cannot start {words[0]}: no such program; check that it is installed and on PATH"
         )
-    started = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
-                [*_dying_with_parent(), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=None if environment is None else dict(environment),
-                cwd=folder,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PlumblineError(
-                f"cannot start {words[0]}: {error.strerror}; check that it is installed and on PATH"
-            ) from error
-        timed_out = False
-        try:
-            process.wait(timeout_seconds)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-        finally:
-            end_session(process)
-        return Finished(
-            argv=words,
-            status=process.returncode,
-            timed_out=timed_out,
-            stdout=_tail(out.fileno(), cap_bytes),
-            stderr=_tail(err.fileno(), cap_bytes),
-            seconds=time.monotonic() - started,
+    try:
+        return subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+            [*_dying_with_parent(), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=None if environment is None else dict(environment),
+            cwd=folder,
+            start_new_session=True,
         )
+    except OSError as error:
+        raise PlumblineError(
+            f"cannot start {words[0]}: {error.strerror}; check that it is installed and on PATH"
+        ) from error
 
 
 @functools.cache

@@ -22,6 +22,8 @@ from plumbline.placement import Bind, MapBy, Placement
 from plumbline.plan import TYPE_BYTES
 from plumbline.simulation import NPROCS as SIMULATED_NPROCS
 from plumbline.simulation import Simulation, known
+from plumbline.simulation import nodes as nodes_of
+from plumbline.simulation import problem as machine_problem
 from plumbline_db.errors import UsageError
 
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
@@ -33,8 +35,10 @@ LAUNCHES_MAX = 30
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 BARRIER = "barrier"  # the start scheme of a campaign that names none
 
-# A simulated machine does the same in every launch, and nearly so in every repetition.
-SIMULATED = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 3}
+# A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
+# take as long as the simulator needs, however little time passes there.
+SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
+SIMULATED |= {"budget_seconds": 900.0, "launch_timeout_seconds": 3600.0}
 
 
 # The tables that say where ranks come from; at most one of them is given.
@@ -137,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if isinstance(self.nodes, msgspec.UnsetType):
             if not isinstance(self.hosts, msgspec.UnsetType):
                 return len(self.hosts.names)
-            return 1 if self.simulation is None else self.nprocs
+            return 1 if self.simulation is None else nodes_of(self.simulation, self.nprocs)
         return self.nodes
 
     @property
@@ -220,6 +224,7 @@ def _checked(where: str, settings: Settings) -> Settings:
     if unfit:
         raise UsageError(f"{where}: environment: {unfit[0]!r} is no name of a variable")
     scheduled = [key for key in SCHEDULERS if getattr(settings, key) is not msgspec.UNSET]
+    unfit_nodes = simulated and _unfit(msgspec.structs.replace(settings, nprocs=nprocs))
     problems = {
         "nprocs must be at least 2": nprocs < 2,
         "sizes must be positive and at least two": len(set(settings.sizes)) < 2
@@ -230,6 +235,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         f"nodes = {settings.node_count}: several nodes need a table that says where they come from "
         f"({', '.join(f'[{key}]' for key in PLACES)})": settings.place is None
         and settings.node_count > 1,
+        unfit_nodes or "": bool(unfit_nodes),
         "a simulated machine binds no ranks": simulated
         and not (settings.bind is msgspec.UNSET and settings.map_by is msgspec.UNSET),
         f"at most one of the tables {', '.join(PLACES)} can say where ranks come from": sum(
@@ -271,6 +277,15 @@ def _checked(where: str, settings: Settings) -> Settings:
         else sorted(set(settings.variants)),
         sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
     )
+
+
+def _unfit(settings: Settings) -> str | None:
+    """Why a simulated machine has no place for these ranks."""
+    if settings.simulation is None or settings.node_count < 1:
+        return None
+    if settings.nprocs % settings.node_count:
+        return f"nprocs must be a multiple of the {settings.node_count} nodes of the shape"
+    return machine_problem(settings.simulation, settings.node_count)
 
 
 def default_nprocs() -> int:

@@ -82,7 +82,8 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         reps=settings.reps,
         sync=settings.start_scheme,
     )
-    return found if settings.simulation is None else msgspec.structs.replace(found, warmup=2)
+    # There the check of a case is its warm-up.
+    return found if settings.simulation is None else msgspec.structs.replace(found, warmup=0)
 
 
 def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:

@@ -21,10 +21,10 @@ from plumbline.placement import Placement
 from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+from plumbline_exporters.simgrid_env import OPTIONS
 
 from . import Installation, Knob, family
 
-OPTIONS = "PLUMBLINE_SMPIRUN"
 NO_SUCH_ALGORITHM = "no_such_algorithm"
 _PREFIX = "--cfg="
 _COLLECTIVE = "Which collective to use for"

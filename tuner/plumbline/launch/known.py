@@ -1,0 +1,96 @@
+"""What a simulated machine has measured already: it repeats itself, so nothing is measured twice
+under the same knobs and rules. Kept as long as the launcher is; launches keep what they were given.
+
+A profile matters to a case where it has rules of functions that the case calls: a mock-up calls
+those that its guideline names (guidelines.toml)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Sequence
+
+from plumbline import guidelines
+
+from .parts import Record, case_lines
+
+Key = tuple[str, ...]
+
+
+class Known:
+    def __init__(self) -> None:
+        self._records: dict[Key, list[Record]] = {}
+
+    def look_up(self, keys: dict[int, Key]) -> dict[int, list[Record]]:
+        """The records of the cases that are known, with the ids that they have now."""
+        return {
+            number: [one | {"case": number} for one in self._records[key]]
+            for number, key in keys.items()
+            if key in self._records
+        }
+
+    def learn(self, keys: dict[int, Key], records: Iterable[Record]) -> None:
+        """From a launch that has come to its end."""
+        found: dict[int, list[Record]] = {}
+        for one in records:
+            if one["record"] in ("case", "begin", "check", "samples", "refused"):
+                found.setdefault(one["case"], []).append(one)
+        for number, key in keys.items():
+            if number in found:
+                self._records.setdefault(key, found[number])
+
+
+def keys(plan: str, command: Sequence[str], profile: str) -> dict[int, Key]:
+    """What the times of each case of a plan depend on. `command`: how ranks are started, without
+    names of files; `profile`: the text of the one in force."""
+    head = tuple(
+        " ".join(word for word in line.split() if not word.startswith(("run=", "seed=")))
+        for line in plan.splitlines()
+        if not line.startswith("case ")
+    )
+    return {
+        number: (*command, *head, line, *rules_of(profile, *_function_and_variant(line)))
+        for number, line in case_lines(plan).items()
+    }
+
+
+def rules_of(profile: str, function: str, variant: str) -> list[str]:
+    """The rules that calls of a variant may meet; all of them where nobody says what it calls."""
+    rules = [line for line in profile.splitlines() if line.startswith("rule ")]
+    reached = calls(function, variant)
+    if reached is None:
+        return rules
+    while True:
+        met = [line for line in rules if _words(line)["function"] in reached]
+        more = [calls(_words(line)["function"], _words(line)["variant"]) for line in met]
+        further = {one for calls_ in more for one in calls_ or ()} - set(reached)
+        if any(one is None for one in more):
+            return rules
+        if not further:
+            return met
+        reached = {*reached, *further}
+
+
+def calls(function: str, variant: str) -> Collection[str] | None:
+    """The MPI functions that a variant calls as an application does; None: nobody says."""
+    name = variant.partition(":")[0]
+    if name == "default" or name.endswith("_as_split"):
+        return (function,)
+    return _mockups().get(name, None if "_as_" in name else ())
+
+
+@functools.cache
+def _mockups() -> dict[str, list[str]]:
+    return {
+        pattern.variant: list(pattern.uses)
+        for pattern in guidelines.load().patterns
+        if pattern.variant != "default"
+    }
+
+
+def _function_and_variant(line: str) -> tuple[str, str]:
+    words = _words(line)
+    return words["function"], words.get("variant", "default")
+
+
+def _words(line: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
