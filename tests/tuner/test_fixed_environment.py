@@ -56,10 +56,11 @@ def test_every_launch_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_they_count_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the shell has under the same name is not in force, and does not count."""
+    fixed = {"OMPI_MCA_opal_abort_delay": "1"}
     plain = loop.begin(db, bench(), planted.settings(), new=False)
-    first = loop.begin(db, bench(), planted.settings(environment=YIELD), new=False)
-    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "0")
-    again = loop.begin(db, bench(), planted.settings(environment=YIELD), new=False)
+    first = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
+    monkeypatch.setenv("OMPI_MCA_opal_abort_delay", "0")
+    again = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
     assert first.id == again.id != plain.id
     assert loop.begin(db, bench(), planted.settings(), new=False).id not in (plain.id, first.id)
     assert len(campaigns.all_campaigns(db)) == 3
