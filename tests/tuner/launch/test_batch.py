@@ -63,15 +63,14 @@ class Scheduler:
         keys = {"poll_seconds": 0.05, "grace_seconds": 0.3} | keys
         if self.kind == "flux":
             keys = {"start": "mpirun"} | keys
-        launcher = launcher_for(TABLES[self.kind](**keys))
+        launcher = launcher_for(TABLES[self.kind](**keys), self._home)
         assert isinstance(launcher, Queue)
-        launcher.at(self._home / "jobs")
         return Starter(
             family=OpenMpi(),
             installation=Installation(build.LIBRARY, self._mpirun, None),
             launcher=launcher,
             probe=probe,
-            placement=Placement(nodes=1, ppn=2),
+            placement=Placement(nodes=1, ppn=4),
             timeout_seconds=timeout_seconds,
         )
 
@@ -109,9 +108,9 @@ def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
     text = " ".join(words)
     expected = {
         "slurm": "--export=NONE --no-requeue",
-        "pbs": "-l select=1:ncpus=2:mpiprocs=2 -l place=scatter:excl",
-        "torque": "-l nodes=1:ppn=2 -n",
-        "flux": "--nodes=1 --nslots=2",
+        "pbs": "-l select=1:ncpus=4:mpiprocs=4 -l place=scatter:excl",
+        "torque": "-l nodes=1:ppn=4 -n",
+        "flux": "--nodes=1 --nslots=4",
     }
     assert expected[scheduler.kind] in text
     assert "export A='it'\"'\"'s'" in (tmp_path / "jobs" / "c" / "s-000" / "job.sh").read_text()

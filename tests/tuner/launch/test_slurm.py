@@ -57,9 +57,9 @@ def starter(home: Path, text: str, *, timeout_seconds: float = 60.0, **keys: Any
     return Starter(
         family=family,
         installation=installation,
-        launcher=Slurm(SlurmTable(**keys)),
+        launcher=Slurm(SlurmTable(**keys), home),
         probe=program,
-        placement=Placement(nodes=1, ppn=2),
+        placement=Placement(nodes=1, ppn=4),
         timeout_seconds=timeout_seconds,
     )
 
@@ -111,7 +111,7 @@ def test_a_launch_is_a_job(home: Path, slurm: Cluster, monkeypatch: pytest.Monke
     monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
     monkeypatch.setenv("NOT_FOR_JOBS", "1")
     before = numbers(slurm)
-    text = f'test -s "$2" && cp {wanted} "$4"; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || env >&2'
+    text = f'test -s "$2" && cp {wanted} "$4"; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || env >&2'
     ranks = starter(home, text, setup="export MODULE='loaded  \"it\"'  # as it is\n")
     run, _ = ranks.start("c", "before", 0, "plan", {"OMPI_MCA_coll_tuned_use_dynamic_rules": "a'b"})
     assert (run.outcome, run.reason) == ("finished", "")
@@ -161,9 +161,9 @@ def test_an_mpi_type_that_srun_does_not_have(home: Path) -> None:
         ranks.start("c", "s", 0, "plan", {})
 
 
-def test_who_the_machine_is(slurm: Cluster) -> None:
+def test_who_the_machine_is(home: Path, slurm: Cluster) -> None:
     place = Placement(nodes=1, ppn=2)
-    every, real = (Slurm(SlurmTable(constraint=one)).machine(place) for one in ("", "real"))
+    every, real = (Slurm(SlurmTable(constraint=one), home).machine(place) for one in ("", "real"))
     assert every.host == "plumb, partition main"
     assert (real.host, real.cpu_model) == (
         "plumb, partition main, constraint real",
@@ -181,7 +181,7 @@ def slow_once(home: Path) -> str:
     wanted = records_file(home.parent)
     flag = home.parent / "flag"
     return (
-        f'if mkdir {flag}; then sleep 300; fi; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || cp {wanted} "$4"'
+        f'if mkdir {flag}; then sleep 300; fi; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
     )
 
 
@@ -256,7 +256,7 @@ def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
 def test_launches_that_go_together_are_one_array(home: Path, slurm: Cluster) -> None:
     wanted = records_file(home.parent)
     before = numbers(slurm)
-    text = f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || {{ cp {wanted} "$4"; cat "$2" >&2; }}'
+    text = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || {{ cp {wanted} "$4"; cat "$2" >&2; }}'
     ranks = starter(home, text, at_once=3)
     texts = {number: f"plan {number}" for number in (2, 5, 7)}
     found = {run.sequence: run for run, _ in ranks.start_together("c", "s", texts, {})}
@@ -338,7 +338,7 @@ def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, bu
 def test_killed_before_the_number_of_the_job_was_kept(home: Path, slurm: Cluster) -> None:
     """The job is found by its name."""
     wanted = records_file(home.parent)
-    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || cp {wanted} "$4"'
+    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
     before = numbers(slurm)
     killed = starter(home, text)
     real = Slurm.submit
