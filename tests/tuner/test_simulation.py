@@ -13,6 +13,7 @@ from plumbline import simulation
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid, options_in
+from plumbline.placement import Placement
 from plumbline.settings import Settings, load
 from plumbline.simulation import SELECTORS, Simulation
 from plumbline.tables import design_of
@@ -22,6 +23,10 @@ from plumbline_exporters.simgrid_env import OPTIONS
 from tests.tuner.simulated import ROOT
 
 SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)
+
+
+def flat(nodes: int) -> Placement:
+    return Placement(nodes=nodes, ppn=1)
 
 
 def installed(folder: Path) -> Installation:
@@ -85,6 +90,17 @@ def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_pa
             "second = 0.0: it must",
         ),
         ('[simulate]\nlibrary = "ompi"\nsend_seconds = -1.0\n', "send_seconds = -1.0: it must be"),
+        ('[simulate]\nlibrary = "ompi"\ntopology = "ring"\n', "Invalid enum value 'ring'"),
+        ('[simulate]\nlibrary = "ompi"\nshape = [2]\n', "cluster"),
+        (
+            'nprocs = 6\nnodes = 6\n[simulate]\nlibrary = "ompi"\n'
+            'topology = "torus"\nshape = [2, 2]\n',
+            "has 4 nodes, and the ranks are spread over 6",
+        ),
+        (
+            'nprocs = 6\n[simulate]\nlibrary = "ompi"\ntopology = "torus"\nshape = [2, 2]\n',
+            "a multiple of the 4 nodes",
+        ),
         ('simulate = "ompi"\n', "Expected `object`"),
         ('launches = 9\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
         ('launches_max = 2\n[simulate]\nlibrary = "ompi"\n', "a simulated machine repeats itself"),
@@ -115,28 +131,55 @@ def test_variants_that_may_be_tried() -> None:
 
 
 def test_the_platform_is_xml_that_says_what_was_asked_for() -> None:
-    (cluster,) = ElementTree.fromstring(simulation.platform(SLOW, 12))
+    (cluster,) = ElementTree.fromstring(simulation.platform(SLOW, flat(12)))
     assert cluster.attrib["radical"] == "0-11"
     assert float(cluster.attrib["lat"].removesuffix("s")) == 5e-5
     assert float(cluster.attrib["bw"].removesuffix("Bps")) == 1.25e8
     assert cluster.attrib["bb_sharing_policy"] == "FATPIPE"
-    hosts = simulation.hostfile(12).split()
+    hosts = simulation.hostfile(SLOW, flat(12)).split()
     assert len(set(hosts)) == 12 and hosts[0] == "node-0" and hosts[-1] == "node-11"
 
 
 def test_a_machine_is_what_messages_cost_too() -> None:
     plain, costly = Simulation(library="ompi"), Simulation(library="ompi", send_seconds=1e-3)
-    assert simulation.machine(plain, 32).id != simulation.machine(costly, 32).id
+    assert simulation.machine(plain, flat(32)).id != simulation.machine(costly, flat(32)).id
 
 
 def test_a_machine_is_its_platform() -> None:
     """Not the library that is re-created on it, and not the machine that simulates."""
-    machines = {simulation.machine(Simulation(library=one), 32) for one in SELECTORS}  # type: ignore[arg-type]
+    machines = {simulation.machine(Simulation(library=one), flat(32)) for one in SELECTORS}  # type: ignore[arg-type]
     assert len(machines) == 1
     (machine,) = machines
-    assert simulation.machine(SLOW, 32).id != machine.id
-    assert simulation.machine(Simulation(library="ompi"), 31).id != machine.id
+    assert simulation.machine(SLOW, flat(32)).id != machine.id
+    assert simulation.machine(Simulation(library="ompi"), flat(31)).id != machine.id
     assert "simulated" in machine.host
+
+
+def test_ranks_fill_the_nodes_of_the_shape(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.toml"
+    path.write_text(
+        'nprocs = 16\n[simulate]\nlibrary = "ompi"\ntopology = "torus"\nshape = [2, 2]\n'
+    )
+    found = load(path, {})
+    assert (found.node_count, found.ppn) == (4, 4)
+    assert found.simulation is not None
+    hosts = simulation.hostfile(found.simulation, found.placement(None)).split()
+    assert hosts == [f"node-{node}" for node in range(4) for _ in range(4)]
+
+
+def test_a_platform_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xml"
+    path.write_text(
+        '<platform version="4.1"><zone id="all" routing="Full"><host id="b" speed="1Gf"/>'
+        '<cluster id="c" prefix="a-" suffix=".x" radical="0-1,5" speed="1Gf"/></zone></platform>'
+    )
+    mine = Simulation(library="ompi", platform=str(path))
+    assert simulation.platform(mine, flat(2)) == path.read_text()
+    assert simulation.hostfile(mine, flat(4)).split() == ["a-0.x", "a-1.x", "a-5.x", "b"]
+    with pytest.raises(UsageError, match=r"5 nodes are asked for .*, and it has 4"):
+        simulation.hostfile(mine, flat(5))
+    with pytest.raises(UsageError, match=r"missing\.xml"):
+        simulation.platform(Simulation(library="ompi", platform="missing.xml"), flat(2))
 
 
 # --- how ranks are started ----------------------------------------------------------------------
@@ -144,13 +187,19 @@ def test_a_machine_is_its_platform() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     program = ["/opt/probe", "--plan", "/tmp/plan"]
-    words = Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, 3, tmp_path)
+    words = Simulated(SLOW, tmp_path).command(
+        installed(Path("/opt/bin")), program, flat(3), tmp_path
+    )
     assert words[:4] == ["/opt/bin/smpirun", "-quiet", "-np", "3"]
     assert words[-3:] == program
     assert "--cfg=smpi/coll-selector:ompi" in words
     assert "--cfg=smpi/simulate-computation:no" in words
-    assert Path(words[words.index("-platform") + 1]).read_text() == simulation.platform(SLOW, 3)
-    assert Path(words[words.index("-hostfile") + 1]).read_text() == simulation.hostfile(3)
+    assert Path(words[words.index("-platform") + 1]).read_text() == simulation.platform(
+        SLOW, flat(3)
+    )
+    assert Path(words[words.index("-hostfile") + 1]).read_text() == simulation.hostfile(
+        SLOW, flat(3)
+    )
 
 
 def test_knobs_and_overheads_are_words_of_the_command(tmp_path: Path) -> None:
@@ -158,7 +207,7 @@ def test_knobs_and_overheads_are_words_of_the_command(tmp_path: Path) -> None:
     costly = Simulation(library="ompi", send_seconds=2e-6, receive_seconds=1e-6)
     knobs = SimGrid().in_environment({"smpi/gather": "ompi_binomial", "smpi/bcast": "NTSL"})
     words = Simulated(costly, tmp_path).command(
-        installed(Path("/opt/bin")), ["/opt/probe"], 3, tmp_path, options_in(knobs)
+        installed(Path("/opt/bin")), ["/opt/probe"], flat(3), tmp_path, options_in(knobs)
     )
     assert words[-6:-1] == [
         "--cfg=smpi/os:0:2e-06:0",
@@ -206,4 +255,4 @@ def test_a_canary_is_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
 def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> None:
     program = ["/opt/probe", "--plan", path]
     with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
-        Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, 3, tmp_path)
+        Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, flat(3), tmp_path)

@@ -50,7 +50,7 @@ def problem(topology: Topology, shape: Sequence[int], nodes: int | None = None) 
     if len(shape) < 1 if topology == "torus" else len(shape) != count:
         return f'shape of topology = "{topology}" is {form}, not {list(shape)}'
     if topology == "cluster":
-        return f'shape: topology = "cluster" has none, not {list(shape)}' if shape else None
+        return None
     held = nodes_of(topology, shape)
     if nodes is not None and nodes != held:
         return f"shape = {list(shape)} has {held} nodes, and the ranks are spread over {nodes}"

@@ -1,0 +1,177 @@
+"""A plan in parts is the plan; what is known is not measured again, unless what is in force
+differs."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from plumbline import campaign
+from plumbline.launch import parts, simulated
+from plumbline.launch.known import Known, keys, rules_of
+from plumbline.measure import under_way
+from plumbline.plan import Data, Plan, PlanCase
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Begin, Check, Order, Samples
+
+CASES = tuple(
+    PlanCase(function, size, variant)
+    for size in (256, 1024)
+    for function, variant in [
+        ("MPI_Gather", "default"),
+        ("MPI_Gather", "gather_as_reduce"),
+        ("MPI_Reduce", "default"),
+        ("MPI_Allreduce", "allreduce_as_reduce_plus_bcast"),
+    ]
+)
+PLAN = Plan("t", 1, CASES, Data(), blocks=1, reps=1, warmup=0)
+
+
+def test_parts_have_all_cases_between_them() -> None:
+    text = PLAN.text()
+    for count in range(1, 9):
+        found = [parts.case_lines(one) for one in parts.split(text, count)]
+        assert len(found) == min(count, 6)
+        assert {number: line for one in found for number, line in one.items()} == parts.case_lines(
+            text
+        )
+        assert sum(map(len, found)) == len(CASES)
+    (rest,) = parts.split(text, 1, without=range(7))
+    assert list(parts.case_lines(rest)) == [7]
+
+
+def test_cases_of_the_same_arguments_stand_together() -> None:
+    for one in parts.split(PLAN.text(), 2):
+        seen = [tuple(line.split()[i] for i in (0, 3)) for line in parts.case_lines(one).values()]
+        assert len(set(seen)) == sum(
+            now != before for now, before in zip(seen, [None, *seen], strict=False)
+        )
+
+
+def record(kind: str, **more: object) -> parts.Record:
+    return {"record": kind, **more}
+
+
+def part(*cases: int, footer: bool = True) -> list[parts.Record]:
+    found = [record("header", seed=1), *(record("case", case=one) for one in cases)]
+    for one in cases:
+        found += [record("begin", case=one), record("check", case=one, outcome="ok")]
+    found.append(record("order", block=0, cases=list(cases)))
+    found += [record("samples", case=one, block=0, ns=[one]) for one in cases]
+    if footer:
+        found += [
+            record("load"),
+            record("footer", cases=len(cases), timed_ns=5, wall_ns=len(cases)),
+        ]
+    return found
+
+
+def test_records_of_parts_are_those_of_one_launch() -> None:
+    joined = parts.join([part(0, 2, 4), part(1, 3)])
+    kinds = [one["record"] for one in joined]
+    assert kinds == (
+        ["header", *["case"] * 5, *["begin"] * 0]
+        + ["begin", "check"] * 5
+        + ["order", *["samples"] * 5, "load", "footer"]
+    )
+    assert [one["case"] for one in joined if one["record"] == "case"] == [0, 1, 2, 3, 4]
+    order = next(one for one in joined if one["record"] == "order")
+    assert sorted(order["cases"]) == [0, 1, 2, 3, 4]
+    assert (joined[-1]["cases"], joined[-1]["timed_ns"], joined[-1]["wall_ns"]) == (5, 10, 3)
+
+
+def test_a_part_that_ends_early_leaves_its_case_under_way() -> None:
+    """Whichever part it is, and whether a check or a call was its last."""
+    checking = part(1, 3, footer=False)[:4]
+    for broken, culprit in ((checking, 1), (part(1, 3, footer=False)[:-1], 3)):
+        for order in ([part(0, 2), broken], [broken, part(0, 2)]):
+            joined = [one for one in parts.join(order) if one["record"] in _KNOWN]
+            assert joined[-1]["record"] != "footer"
+            records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
+            assert under_way(records) == culprit
+
+
+_KNOWN = ("begin", "check", "order", "samples")
+
+
+def _complete(records: list[parts.Record]) -> list[parts.Record]:
+    more = {"warmup_ns": [], "late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False}
+    return [
+        one
+        | ({"detail": ""} if one["record"] == "check" else {})
+        | (more | {"counts": {}} if one["record"] == "samples" else {})
+        for one in records
+    ]
+
+
+RULES = """plumbline-profile 1
+rule function=MPI_Bcast nprocs=4-4 bytes=1-9 variant=bcast_chain
+rule function=MPI_Reduce nprocs=4-4 bytes=1-9 variant=reduce_as_allreduce
+rule function=MPI_Allreduce nprocs=4-4 bytes=1-9 variant=allreduce_ring
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "variant", "meets"),
+    [
+        ("MPI_Bcast", "default", ["MPI_Bcast"]),
+        ("MPI_Gather", "default", []),
+        ("MPI_Bcast", "bcast_chain", []),
+        ("MPI_Bcast", "bcast_as_split:pieces=2", ["MPI_Bcast"]),
+        ("MPI_Bcast", "library", []),
+        ("MPI_Gather", "gather_as_reduce", ["MPI_Reduce", "MPI_Allreduce"]),
+        ("MPI_Gather", "gather_as_nobody_knows_what", ["MPI_Bcast", "MPI_Reduce", "MPI_Allreduce"]),
+    ],
+)
+def test_rules_that_a_case_meets(function: str, variant: str, meets: list[str]) -> None:
+    """Also those that a rule's own variant meets in turn."""
+    found = rules_of(RULES, function, variant)
+    assert [line.split()[1].removeprefix("function=") for line in found] == meets
+
+
+def test_what_is_known_is_found_again_under_another_number() -> None:
+    known, words = Known(), ["--cfg=smpi/coll-selector:ompi"]
+    two = Plan("a", 1, CASES[:2], Data(), blocks=1, reps=1, warmup=0)
+    known.learn(keys(two.text(), words, ""), part(0, 1))
+    other = Plan("b", 9, CASES[1:3], Data(), blocks=1, reps=1, warmup=0).text()
+    found = known.look_up(keys(other, words, ""))
+    assert list(found) == [0] and {one["case"] for one in found[0]} == {0}
+    assert next(one for one in found[0] if one["record"] == "samples")["ns"] == [1]
+    assert known.look_up(keys(other, ["--cfg=smpi/coll-selector:mpich"], "")) == {}
+    assert known.look_up(keys(other, words, RULES)) == {}  # gather_as_reduce meets a rule
+    assert known.look_up(keys(other.replace("reps=1", "reps=2"), words, "")) == {}
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same nanoseconds, but for the last digits, in one process, in two, and from memory."""
+    if shutil.which("smpirun") is None:
+        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
+    settings = load(None, {"simulate": "ompi", "nprocs": 64, "nodes": 16})
+    try:
+        ranks = campaign.starter(workbench(settings=settings), settings)
+    except PlumblineError as error:
+        if "make build" not in str(error):
+            raise
+        pytest.skip(f"not built for SimGrid: {error}")
+
+    def times() -> tuple[dict[int, int], dict[int, str]]:
+        run, records = ranks.start("c", "s", 0, PLAN.text(), {})
+        assert run.outcome == "finished", run.reason + run.stderr
+        (ns,) = zip(*(one.ns for one in records if isinstance(one, Samples)), strict=True)
+        order = [one.case for one in records if isinstance(one, Samples)]
+        checks = {one.case: one.outcome for one in records if isinstance(one, Check)}
+        return dict(zip(order, ns, strict=True)), checks
+
+    monkeypatch.setattr("plumbline.machine.processing_units", lambda: 2)
+    in_two, checks = times()
+    assert set(checks.values()) == {"ok"} and set(checks) == set(in_two) == set(range(len(CASES)))
+    again, _ = times()
+    monkeypatch.setattr(simulated, "MANY", 1000)
+    whole, _ = times()
+    assert in_two == pytest.approx(whole, rel=1e-4) and again == pytest.approx(in_two, rel=1e-4)
