@@ -38,6 +38,39 @@ static char *read_file(const char *path, long long *length)
     return text;
 }
 
+/* Messages of our own, before the application has any: a collective of the library would leave its
+ * traces on MPI_COMM_WORLD (some count them; SimGrid's first one sends p (p - 1) messages). The
+ * parent of a rank in the tree is the rank without its lowest set bit. */
+enum { TAG = 7353 };
+
+static void hand_down(void *buffer, int bytes, int rank, int size)
+{
+    int bit = 1;
+    while (bit < size && !(rank & bit))
+        bit <<= 1;
+    if (rank > 0)
+        PMPI_Recv(buffer, bytes, MPI_BYTE, rank - bit, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (bit >>= 1; bit > 0; bit >>= 1)
+        if (rank + bit < size)
+            PMPI_Send(buffer, bytes, MPI_BYTE, rank + bit, TAG, MPI_COMM_WORLD);
+}
+
+static bool all_of(bool mine, int rank, int size)
+{
+    char have = mine, theirs;
+    int bit = 1;
+    for (; bit < size && !(rank & bit); bit <<= 1) {
+        if (rank + bit >= size)
+            continue;
+        PMPI_Recv(&theirs, 1, MPI_CHAR, rank + bit, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        have = have && theirs;
+    }
+    if (rank > 0)
+        PMPI_Send(&have, 1, MPI_CHAR, rank - bit, TAG, MPI_COMM_WORLD);
+    hand_down(&have, 1, rank, size);
+    return have;
+}
+
 /* A node that sees another file, or none, or has not got the variable, must not decide differently:
  * rank 0 reads for all, and `path` is looked at there alone. NULL where rank 0 has none. */
 static char *read_for_all(const char *path, int rank, long long *length)
@@ -46,15 +79,16 @@ static char *read_for_all(const char *path, int rank, long long *length)
     *length = -1;
     if (rank == 0 && path && !(text = read_file(path, length)))
         *length = -1;
-    PMPI_Bcast(length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    int size;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    hand_down(length, sizeof *length, rank, size);
     if (*length < 0)
         return NULL;
     if (rank != 0)
         text = calloc(1, (size_t)*length + 1);
-    int have = text != NULL;
-    PMPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    bool have = all_of(text != NULL, rank, size);
     if (have)
-        PMPI_Bcast(text, (int)*length, MPI_CHAR, 0, MPI_COMM_WORLD);
+        hand_down(text, (int)*length, rank, size);
     else
         snprintf(pl_state.reason, sizeof pl_state.reason, "out of memory for the profile");
     if (!have)
