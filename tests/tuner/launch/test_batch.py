@@ -13,7 +13,7 @@ from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
-from plumbline.launch.slurm import SlurmTable
+from plumbline.launch.slurm import SlurmTable, remembered
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
@@ -196,6 +196,12 @@ def test_what_the_cluster_ends_is_started_again(
     assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
     assert [one.kind for one in events.get(db, campaign.id)] == [kind]
     assert len(scheduler.submitted()) == 2
+
+
+def test_how_long_slurm_remembers() -> None:
+    text = "ClusterName             = c\nMinJobAge               = {} sec\n"
+    assert [remembered(text.format(age)) for age in (300, 5)] == [60.0, 5.0]
+    assert remembered("ClusterName = c\n") == 60.0
 
 
 def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
