@@ -98,6 +98,7 @@ class Slurm(Queue):
         super().__init__(table, beside)
         self._slurm = table
         self._accounting = True
+        self._mpi_type_is_known = False
         self.nodes_may_differ = not table.nodelist
 
     # --- the machine ----------------------------------------------------------------------------
@@ -161,7 +162,8 @@ class Slurm(Queue):
     def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
         if self._slurm.start == "mpirun":
             return super().words(family, installation, job)
-        self._require_mpi_type()
+        if not self._mpi_type_is_known:
+            self._require_mpi_type()
         place = job.placement
         words = ["srun", f"--mpi={self._slurm.mpi}", "--kill-on-bad-exit=1"]
         words += [f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
@@ -184,6 +186,7 @@ class Slurm(Queue):
         if self._slurm.mpi not in known:
             said = " ".join((done.stdout + done.stderr).split())
             raise PlumblineError(f"srun has no --mpi={self._slurm.mpi}; it says: {said}")
+        self._mpi_type_is_known = True
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
         table, place = self._slurm, job.placement
