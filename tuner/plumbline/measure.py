@@ -123,6 +123,11 @@ class Starter:
         return self._queue.at_once if self._queue else 1
 
     @property
+    def jobs_stay(self) -> bool:
+        """Launches go on when this process is killed, and may begin later."""
+        return self._queue is not None
+
+    @property
     def may_differ(self) -> frozenset[str]:
         """Factors that the launcher does not keep the same."""
         return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
