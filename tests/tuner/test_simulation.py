@@ -182,6 +182,13 @@ def test_a_platform_file_of_ones_own(tmp_path: Path) -> None:
         simulation.platform(Simulation(library="ompi", platform="missing.xml"), flat(2))
 
 
+def test_a_platform_file_lies_beside_the_campaign_file(tmp_path: Path) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text('[simulate]\nlibrary = "ompi"\nplatform = "mine.xml"\n')
+    found = load(file, {}).simulation
+    assert found is not None and found.platform == str(tmp_path / "mine.xml")
+
+
 # --- how ranks are started ----------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
@@ -159,9 +160,11 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
 def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
     """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
     every launch. Settings of the whole process can, as none is chosen for a function."""
+    if not fixed:
+        return
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
     of_the_process = {one.knob for one in bench.space.setting}
-    for knob in bench.space.knobs().keys() - of_the_process if fixed else ():
+    for knob in bench.space.knobs().keys() - of_the_process:
         taken |= set(bench.family.in_environment({knob: ""}))
     refused = sorted(taken & set(fixed))
     if refused:
@@ -199,7 +202,7 @@ class Loop:
         self._bench = bench
         self._campaign = campaign
         self._settings = settings
-        self._folder = folder
+        self._folder = self._in_force = folder
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
@@ -262,7 +265,7 @@ class Loop:
 
     def _environment(self) -> dict[str, str]:
         """What sourcing the exported files adds to a clean environment."""
-        script = self._folder.absolute() / env.FILE_NAME
+        script = self._in_force.absolute() / env.FILE_NAME
         return proof.environment_of(script, self._lab.starter.clean_environment())
 
     def _confirm(
@@ -271,6 +274,9 @@ class Loop:
         """Exports, proves and measures; returns what is kept, the table, and whether anything was
         dropped (then what is exported is not yet what was measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
+        if lab.starter.jobs_stay:
+            # While this turn is replayed, a job of a later one may begin and read its own files.
+            self._in_force = self._folder / stage
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -338,7 +344,7 @@ class Loop:
             library=self._bench.installation.library,
             winners=list(winners),
             created=self._campaign.finished or now(),
-            directory=self._folder.absolute(),
+            directory=self._in_force.absolute(),
             preload_library=self._bench.preload,
             unsafe=self._settings.unsafe,
         )
@@ -368,7 +374,11 @@ class Loop:
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished
+        staged, self._in_force = self._in_force, self._folder
         self.export(winners)
+        if staged != self._folder:
+            for turn in range(1, int(staged.name.removeprefix("round-")) + 1):
+                shutil.rmtree(self._folder / f"round-{turn}", ignore_errors=True)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
         verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)

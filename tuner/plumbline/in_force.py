@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def environment(found: Files) -> dict[str, str]:
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
     ranks = starter(found.bench, found.settings)
+    # What an earlier command has left of its jobs proves nothing now.
+    ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
     clean = ranks.clean_environment()
     extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
     sizes = tables.sizes_of(found.bench.guidelines, found.settings)
@@ -84,7 +87,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
         return _try(ranks, name, plan, changed)
 
     plan = tables.plan(found.settings, [])
-    with found.bench.launcher.folder(f"{found.campaign.id}/proof") as folder:
+    with ranks.folder(f"{found.campaign.id}/proof") as folder:
         evidence = proof.prove(
             found.bench.family, try_out, plan, extra, found.winners, sizes, folder
         )
@@ -96,6 +99,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
 def _try(ranks: Starter, name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
     named = msgspec.structs.replace(plan, name=f"proof-{name}")
     run, records = ranks.start("run", f"proof-{name}", 0, named.text(), dict(changed))
+    ranks.stored(run.id)
     if run.outcome == "failed":
         return run.reason
     return {

@@ -123,6 +123,11 @@ class Starter:
         return self._queue.at_once if self._queue else 1
 
     @property
+    def jobs_stay(self) -> bool:
+        """Launches go on when this process is killed, and may begin later."""
+        return self._queue is not None
+
+    @property
     def may_differ(self) -> frozenset[str]:
         """Factors that the launcher does not keep the same."""
         return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
@@ -131,10 +136,20 @@ class Starter:
         """What has happened to the launch `id` on its way."""
         return self._queue.events(id) if self._queue else []
 
+    def keep_apart(self, mark: str) -> None:
+        """The files of jobs from those of another campaign with this id (another database)."""
+        if self._queue:
+            self._queue.keep_apart(mark)
+
     def stored(self, id: str) -> None:
         """The launch is in the database."""
         if self._queue:
             self._queue.stored(id)
+
+    def refused(self, id: str) -> None:
+        """The launch is at its end, and is not taken."""
+        if self._queue:
+            self._queue.refused(id)
 
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
@@ -204,7 +219,7 @@ class Starter:
             else []
         )
         reason = self._reason(done, whole, records, silent_seconds)
-        self._require_place(records)
+        self._require_place(job.id, records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         campaign, suite, sequence = key
         run = Run(
@@ -224,10 +239,13 @@ class Starter:
         )
         return run, records
 
-    def _require_place(self, records: Sequence[ProbeRecord]) -> None:
+    def _require_place(self, id: str, records: Sequence[ProbeRecord]) -> None:
         header = next((one for one in records if isinstance(one, Header)), None)
-        wrong = header and readback.mismatch(header, self.placement, machine.domains())
+        # What the cores of a cluster's nodes are, a login node does not know.
+        domains = {} if self._queue else machine.domains()
+        wrong = header and readback.mismatch(header, self.placement, domains)
         if wrong:
+            self.refused(id)
             raise PlumblineError(
                 f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "
                 "this library and this machine can do (nodes, bind, map_by, the table hosts)"
@@ -329,7 +347,11 @@ class Laboratory:
         return Outcome(run=stored, culprit=culprit(stored), stored=True)
 
     def _keep(self, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
-        self._require_same_conditions(run, records)
+        try:
+            self._require_same_conditions(run, records)
+        except PlumblineError:
+            self.starter.refused(run.id)
+            raise
         runs.put(self.db, run, records)
         if run.outcome == "failed":
             events.put(
@@ -344,8 +366,11 @@ class Laboratory:
 
     def _settle(self, run: Run) -> None:
         """What a launcher keeps of a launch until it is stored is not needed any more."""
-        for event in self.starter.events(run.id):
-            events.put(self.db, self.campaign, event)
+        found = self.starter.events(run.id)
+        known = events.get(self.db, self.campaign) if found else []
+        for event in found:
+            if event not in known:  # put before a kill, or kept
+                events.put(self.db, self.campaign, event)
         self.starter.stored(run.id)
 
     def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:

@@ -172,17 +172,18 @@ def where(path: Path | None) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The file as it is, a list of hosts named by its whole path. Raises UsageError where it cannot
-    be read or is no TOML."""
+    """The file as it is, the files that it names (relative to it) by their whole paths. Raises
+    UsageError where it cannot be read or is no TOML."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"campaign file {path}: {error}") from error
-    hosts = values.get("hosts")
-    if isinstance(hosts, dict) and isinstance(hosts.get("file"), str):
-        hosts["file"] = str(path.absolute().parent / hosts["file"])
+    for table, key in (("hosts", "file"), ("simulate", "platform")):
+        keys = values.get(table)
+        if isinstance(keys, dict) and isinstance(keys.get(key), str) and keys[key]:
+            keys[key] = str(path.absolute().parent / keys[key])
     return values
 
 

@@ -13,7 +13,8 @@ from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
-from plumbline.launch.slurm import SlurmTable
+from plumbline.launch.slurm import SlurmTable, remembered
+from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series, Starter
@@ -129,6 +130,56 @@ def test_a_finished_launch_is_taken_until_it_is_stored(
     assert other.outcome == "finished" and len(scheduler.submitted()) == 2
 
 
+def test_another_campaign_of_the_same_name_takes_no_result(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    """Of a database that is gone, or that lies beside this one."""
+    for began in ("20260101", "20260102"):
+        ranks = scheduler.starter(good(tmp_path), keep=True)
+        ranks.keep_apart(began)
+        run, _ = ranks.start("c", "s", 0, "plan", {})
+        ranks.stored(run.id)
+        assert (tmp_path / "jobs" / f"c-{began}" / "s-000" / "done").is_file()
+    assert len(scheduler.submitted()) == 2
+
+
+def test_a_launch_that_is_not_taken_is_started_again(
+    scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
+) -> None:
+    """Here two nodes were asked for, and the records are of one."""
+    ranks = scheduler.starter(good(tmp_path))
+    elsewhere = scheduler.starter(good(tmp_path))
+    elsewhere.placement = Placement(nodes=2, ppn=2)
+    for number in (1, 2):
+        with pytest.raises(PlumblineError, match="2 nodes with 2 ranks each were asked for"):
+            Laboratory(db, campaign.id, elsewhere).launch("s", 0, NAMED, {})
+        assert len(scheduler.submitted()) == number
+    assert Laboratory(db, campaign.id, ranks).launch("s", 0, NAMED, {}).run.outcome == "finished"
+
+
+def test_nodes_of_a_cluster_have_cores_of_their_own(
+    scheduler: Scheduler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The login node says nothing of them."""
+    other = [frozenset({unit}) for unit in range(64)]
+    monkeypatch.setattr("plumbline.machine.domains", lambda: {"core": other})
+    ranks = scheduler.starter(good(tmp_path))
+    ranks.placement = Placement(nodes=1, ppn=4, bind="core")
+    (tmp_path / "mpirun").write_text('#!/bin/sh\nshift 4\nexec "$@"\n')
+    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+
+
+def test_events_are_stored_once(
+    scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
+) -> None:
+    """Also where the files of a launch stay, or a kill came before they went."""
+    scheduler.fates("node")
+    for _ in range(2):
+        lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path), keep=True))
+        assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert [one.kind for one in events.get(db, campaign.id)] == ["launch interrupted"]
+
+
 @pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
 @pytest.mark.parametrize(
     ("fate", "kind"),
@@ -145,6 +196,12 @@ def test_what_the_cluster_ends_is_started_again(
     assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
     assert [one.kind for one in events.get(db, campaign.id)] == [kind]
     assert len(scheduler.submitted()) == 2
+
+
+def test_how_long_slurm_remembers() -> None:
+    text = "ClusterName             = c\nMinJobAge               = {} sec\n"
+    assert [remembered(text.format(age)) for age in (300, 5)] == [60.0, 5.0]
+    assert remembered("ClusterName = c\n") == 60.0
 
 
 def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
@@ -204,6 +261,22 @@ def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
         scheduler.starter(text).start("c", "s", 0, "plan", {})
     assert scheduler.starter(text).start("c", "s", 0, "plan", {})[0].outcome == "finished"
     assert len(scheduler.submitted()) == 1
+
+
+def test_submissions_that_did_not_arrive(scheduler: Scheduler, tmp_path: Path) -> None:
+    """Several, each handed over under a name of its own before a kill."""
+    ranks = scheduler.starter(good(tmp_path), at_once=2, grace_seconds=0.2)
+    for number in (0, 1):
+        folder = tmp_path / "jobs" / "c" / f"s-00{number}"
+        folder.mkdir(parents=True)
+        queue = ranks._launcher
+        assert isinstance(queue, Queue)
+        job = ranks._job(f"c/s-00{number}", folder, "plan", {})
+        launch = UnderWay(queue, ranks.family, ranks._installation, job)
+        launch.prepare()
+        launch.keep_submission(f"plumbline-{number}", 0)
+    seen = [run.outcome for run, _ in ranks.start_together("c", "s", {0: "plan", 1: "plan"}, {})]
+    assert seen == ["finished", "finished"]
 
 
 def test_a_submission_that_is_refused_leaves_nothing(scheduler: Scheduler, tmp_path: Path) -> None:

@@ -3,20 +3,28 @@ differs."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from plumbline import campaign
-from plumbline.launch import parts, simulated
+from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
+from plumbline.libraries import Installation
+from plumbline.libraries.simgrid import SimGrid
 from plumbline.measure import under_way
+from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
 from plumbline.settings import load
+from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Check, Order, Samples
+from tests.db import build
 
 CASES = tuple(
     PlanCase(function, size, variant)
@@ -93,6 +101,47 @@ def test_a_part_that_ends_early_leaves_its_case_under_way() -> None:
             assert joined[-1]["record"] != "footer"
             records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
             assert under_way(records) == culprit
+
+
+def test_a_part_that_ends_in_an_earlier_block_than_others() -> None:
+    ahead = [*part(0, 2)[:-2], record("order", block=1, cases=[0, 2])]
+    ahead += [record("samples", case=one, block=1, ns=[1]) for one in (0, 2)] + part(0, 2)[-2:]
+    joined = [
+        one for one in parts.join([ahead, part(1, 3, footer=False)[:-1]]) if one["record"] in _KNOWN
+    ]
+    records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
+    assert under_way(records) == 3
+
+
+SILENT = """#!/bin/bash
+for out; do :; done
+echo '{"record":"header"}' >"$out.part"
+touch -d '100 seconds ago' "$out.part"
+exec sleep 60
+"""
+
+
+def test_parts_that_hang_are_as_old_as_their_last_words(tmp_path: Path) -> None:
+    """By which a launch that hangs is told from one that is slow."""
+    mpirun = tmp_path / "smpirun"
+    mpirun.write_text(SILENT)
+    mpirun.chmod(0o755)
+    (tmp_path / "plan").write_text(PLAN.text())
+    library = msgspec.structs.replace(build.LIBRARY, build={"selector": "ompi"})
+    records = tmp_path / "records.ndjson"
+    job = Job(
+        id="c/s-000",
+        program=["/probe", "--plan", str(tmp_path / "plan"), "--out", str(records)],
+        placement=Placement(nodes=64, ppn=1),
+        folder=tmp_path,
+        environment=dict(os.environ),
+        extra={},
+        timeout_seconds=1,
+    )
+    launcher = simulated.Simulated(Simulation(library="ompi"))
+    done = launcher.run(SimGrid(), Installation(library, mpirun, None), job)
+    assert done.timed_out
+    assert time.time() - Path(f"{records}.part").stat().st_mtime > 90
 
 
 _KNOWN = ("begin", "check", "order", "samples")

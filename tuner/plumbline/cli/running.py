@@ -150,6 +150,7 @@ def _one(
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = loop.begin(db, bench, settings, new=new)
+        ranks.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if begun is not None:
             begun(db, campaign.id)
             output = None if output is None else output / campaign.id

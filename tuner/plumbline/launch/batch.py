@@ -77,6 +77,7 @@ class Queue:
         self.table = table
         self.at_once = table.at_once
         self._home = Path(table.folder).absolute() if table.folder else beside.absolute() / "jobs"
+        self._mark = ""
 
     # --- of each scheduler ----------------------------------------------------------------------
 
@@ -111,8 +112,13 @@ class Queue:
         path.mkdir(parents=True, exist_ok=True)
         yield path
 
+    def keep_apart(self, mark: str) -> None:
+        """From launches of the same names in another database, or in one that is gone."""
+        self._mark = f"-{mark}"
+
     def _folder(self, id: str) -> Path:
-        return self._home / id
+        campaign, _, launch = id.partition("/")
+        return self._home / (campaign + self._mark) / launch
 
     def events(self, id: str) -> list[Event]:
         folder = self._folder(id)
@@ -123,8 +129,15 @@ class Queue:
         folder = self._folder(id)
         if not self.table.keep and folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
-            if not any(folder.parent.iterdir()):
+            with contextlib.suppress(OSError):  # others are in it
                 folder.parent.rmdir()
+
+    def refused(self, id: str) -> None:
+        """The launch is at its end and is not stored: when it is asked for again, it is another."""
+        files = JobFiles(self._folder(id))
+        last = files.submission()
+        if last:
+            files.submitting(Submission(attempt=last.attempt, name="", task=0, digest=""))
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         ((_, finished),) = self.run_all(family, installation, [job])
@@ -202,8 +215,9 @@ class Queue:
         for name in sorted(nameless):
             found = self.named(name)
             for one in launches:
-                if found is not None and one.sure.name == name:
-                    one.found(found.get(one.sure.task))
+                last = one.submission
+                if found is not None and last and not last.id and last.name == name:
+                    one.found(found.get(last.task))
         known = [one.sure for one in launches if one.submission and one.submission.id]
         states = self.states(known) if known else {}
         if states is None:

@@ -69,6 +69,8 @@ def join(parts: Sequence[Sequence[Record]], known: Sequence[Record] = ()) -> lis
     orders: dict[int, list[int]] = {}
     for one in of("order"):
         orders.setdefault(one["block"], []).extend(one["cases"])
+    for one in [one for part in broken for one in part if one["record"] == "order"][-1:]:
+        orders[one["block"]] = orders.pop(one["block"])  # with the case that was under way
     joined = [one for one in first if one["record"] in ("header", "config")]
     joined += sorted(of("case"), key=lambda one: int(one["case"]))
     joined += of("begin", "check")

@@ -7,6 +7,7 @@ leaves behind are the records of one."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,11 +88,11 @@ class Simulated:
         joined = parts.join(found, _with_orders(given))
         whole = all(out.is_file() for out in records)
         target = Path(job.program[-1])
-        (target if whole else target.with_name(target.name + ".part")).write_text(
-            parts.write(joined)
-        )
         if whole:
+            target.write_text(parts.write(joined))
             self._known.learn(known_as, joined)
+        else:
+            _write_part(target, parts.write(joined), records)
         worst = next((one for one in ends if one.timed_out), None)
         worst = worst or next((one for one in ends if one.status != 0), ends[0])
         return msgspec.structs.replace(
@@ -154,9 +155,21 @@ def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> 
     return keys(plan, [*places, *words], text)
 
 
+def _part_of(records: Path) -> Path:
+    return records.with_name(records.name + ".part")
+
+
 def _written(records: Path) -> str:
-    part = records.with_name(records.name + ".part")
-    return next((one.read_text() for one in (records, part) if one.is_file()), "")
+    return next((one.read_text() for one in (records, _part_of(records)) if one.is_file()), "")
+
+
+def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
+    """As old as what was written last by those that have not come to their end."""
+    part = _part_of(target)
+    part.write_text(text)
+    ages = [_part_of(one).stat().st_mtime for one in records if _part_of(one).is_file()]
+    if ages:
+        os.utime(part, (max(ages), max(ages)))
 
 
 def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:

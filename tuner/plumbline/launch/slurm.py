@@ -24,6 +24,8 @@ from .batch import COMMAND_SECONDS, Queue, Table, ask
 from .job_files import KILL_SECONDS, Submission
 from .under_way import Kind, State
 
+REMEMBERS_SECONDS = 60.0  # MinJobAge is five minutes, where nobody has changed it
+
 ARRAY_INDEX = "SLURM_ARRAY_TASK_ID"
 
 # Options of sbatch that Plumbline sets itself, or that would take a job out of its hands.
@@ -88,7 +90,7 @@ class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Slurm(Queue):
     name = "slurm"
     index = ARRAY_INDEX
-    remembers_seconds = 60.0  # MinJobAge is five minutes, where nobody has changed it
+    remembers_seconds = REMEMBERS_SECONDS
     # With `sbatch --export=NONE` srun, also that of mpirun, would pass on nothing.
     preamble = ("export SLURM_EXPORT_ENV=ALL",)
 
@@ -96,6 +98,7 @@ class Slurm(Queue):
         super().__init__(table, beside)
         self._slurm = table
         self._accounting = True
+        self._mpi_type_is_known = False
         self.nodes_may_differ = not table.nodelist
 
     # --- the machine ----------------------------------------------------------------------------
@@ -104,8 +107,11 @@ class Slurm(Queue):
         """Cluster, partition and types of node. Slurm knows no model of processors; sites say it
         by features."""
         del placement
-        cluster = _field(ask("scontrol", "show", "config"), "ClusterName")
-        version = _field(ask("scontrol", "show", "config"), "SLURM_VERSION")
+        configuration = ask("scontrol", "show", "config")
+        cluster, version = (
+            _field(configuration, name) for name in ("ClusterName", "SLURM_VERSION")
+        )
+        self.remembers_seconds = remembered(configuration)
         types = sorted({node.type for node in self._nodes()})
         first = self._nodes()[0]
         what = ("partition", self._slurm.partition or first.partition)
@@ -156,7 +162,8 @@ class Slurm(Queue):
     def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
         if self._slurm.start == "mpirun":
             return super().words(family, installation, job)
-        self._require_mpi_type()
+        if not self._mpi_type_is_known:
+            self._require_mpi_type()
         place = job.placement
         words = ["srun", f"--mpi={self._slurm.mpi}", "--kill-on-bad-exit=1"]
         words += [f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
@@ -179,6 +186,7 @@ class Slurm(Queue):
         if self._slurm.mpi not in known:
             said = " ".join((done.stdout + done.stderr).split())
             raise PlumblineError(f"srun has no --mpi={self._slurm.mpi}; it says: {said}")
+        self._mpi_type_is_known = True
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
         table, place = self._slurm, job.placement
@@ -282,6 +290,12 @@ def _states(text: str) -> dict[str, State]:
             word = words.split()[0].rstrip("+")
             found[id] = State(kind=_KINDS.get(word, "alive"), word=word)
     return found
+
+
+def remembered(configuration: str) -> float:
+    """For how long the controller knows jobs that have ended, at least."""
+    found = re.match(r"(\d+) sec", _field(configuration, "MinJobAge"))
+    return min(REMEMBERS_SECONDS, float(found[1])) if found else REMEMBERS_SECONDS
 
 
 def _field(text: str, name: str) -> str:
