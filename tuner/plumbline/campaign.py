@@ -318,15 +318,16 @@ class Loop:
         return done.winners, found, bool(done.dropped)
 
     def _try(
-        self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]
-    ) -> proof.Outcomes | str:
+        self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
         """One launch for a proof, kept like any other."""
         full = f"{suite}-{name}"
         named = msgspec.structs.replace(plan, name=full)
-        run = self._lab.launch(full, 0, named, environment).run
+        done = self._lab.launch(full, number, named, environment)
+        run = done.run
         if run.outcome == "failed":
-            return run.reason
-        checks = runs.checks(self._db, self._campaign.id, full, 0)
+            return proof.Failed(run.reason, run.stderr, done.culprit, done.stored)
+        checks = runs.checks(self._db, self._campaign.id, full, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}
 
     def export(self, winners: Sequence[Winner]) -> None:

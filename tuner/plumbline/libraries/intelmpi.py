@@ -109,14 +109,18 @@ class IntelMpi:
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
         """One a function. A preset that does not exist makes the library drop the whole variable,
-        so this shows that the variable decides the function; not where one range ends."""
+        so this shows that the variable decides the function; not where one range ends. Some
+        functions fall back where nothing is set, too, so that the control is as loud."""
         del folder
+        loud = {**environment, FALLBACKS_FAIL: "1"}
         return [
             Canary(
                 name=name,
-                environment={**environment, name: spoilt(value), FALLBACKS_FAIL: "1"},
+                environment={**loud, name: spoilt(value)},
                 functions=(_function(name),),
                 fails="nothing" if _function(name) in SILENT else "launch",
+                says=rf"\b{name.removeprefix(ADJUST)}: algo #\S+ has fallback",
+                control=loud,
             )
             for name, value in sorted(environment.items())
             if name.startswith(ADJUST) and name != FALLBACKS_FAIL
