@@ -298,6 +298,8 @@ class Loop:
             return left, list(current), True
         for statement in evidence.statements:
             self._event("in force", f"{suite}: {statement}")
+        for sentence in evidence.unproven:
+            self._event("not proven", f"{suite}: {sentence}")
         done = confirm(
             lab,
             suite,

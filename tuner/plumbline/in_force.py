@@ -92,7 +92,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
         )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
-    return evidence.statements
+    return evidence.statements + evidence.unproven
 
 
 def _try(

@@ -55,10 +55,12 @@ TryOut = Callable[[str, int, Plan, Mapping[str, str]], Outcomes | Failed]
 
 class Proof(msgspec.Struct, frozen=True):
     """`statements` say how it is known; `problems` what is not in force (empty: all of it is);
-    `missed` are the cells that no file decides, `tried` all that were asked about."""
+    `unproven` what cannot be known. `missed` are the cells that no file decides, `tried` all that
+    were asked about."""
 
     statements: list[str] = []
     problems: list[str] = []
+    unproven: list[str] = []
     missed: list[PlanCase] = []
     tried: list[PlanCase] = []
 
@@ -111,32 +113,31 @@ def prove(
             else:
                 _without_canary(canaries, by_library, sizes, proof)
             controls = _Controls(try_out, short, without_preload, proof)
-            for one in canaries:
-                if one.fails == "launch":
-                    concerned = [winner for winner in by_library if one.concerns(winner)]
-                    controls.enter(one, _cells(concerned, sizes))
-            for number, canary in enumerate(canaries):
+            concerned = [
+                _cells([one for one in by_library if canary.concerns(one)], sizes)
+                for canary in canaries
+            ]
+            for canary, cells in zip(canaries, concerned, strict=True):
+                if canary.fails == "launch":
+                    controls.enter(canary, cells)
+            for number, (canary, cells) in enumerate(zip(canaries, concerned, strict=True)):
                 if canary.fails == "nothing":
-                    proof.statements.append(
-                        f"{canary.name} is set, but nothing shows that the library reads it: it is "
-                        "silent about what it does not take"
-                    )
                     continue
-                cells = _cells([one for one in by_library if canary.concerns(one)], sizes)
                 if canary.fails == "launch":
                     cells = controls.working(canary, cells)
                 if cells:
                     plan = msgspec.structs.replace(short, cases=cells)
                     _check(try_out, f"library-{number}", plan, canary, proof)
+            _unproven(canaries, by_library, proof)
         if by_profile:
             original = _value(environment, PROFILE)
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
                 spoilt = in_copy(environment, original, profile_canary, scratch)
-                one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
+                plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
-                _check(try_out, "profile", one, canary, proof)
+                _check(try_out, "profile", plan, canary, proof)
     return proof
 
 
@@ -152,6 +153,20 @@ def _without_canary(
         proof.tried.append(cell)
         proof.missed.append(cell)
         proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
+
+
+def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proof) -> None:
+    """Says of which functions nothing can be seen."""
+    silent: dict[str, None] = {}
+    for winner in winners:
+        found = [canary.fails for canary in canaries if canary.concerns(winner)]
+        if found and set(found) == {"nothing"}:
+            silent[winner.function] = None
+    proof.unproven.extend(
+        f"{function}: nothing shows that the library reads what is set for it; it is silent about "
+        "what it does not take"
+        for function in silent
+    )
 
 
 def profile_canary(text: str) -> str:
@@ -200,11 +215,13 @@ class _Controls:
         """A case under which a launch fails twice is left out of the next one."""
         blamed: Counter[PlanCase] = Counter()
         blameless = 0
+        reason = ""
         for number in itertools.count():
             plan = msgspec.structs.replace(self._short, cases=tuple(left))
             found = self._try_out(name, number, plan, environment) if left else {}
             if not isinstance(found, Failed):
                 return set(left)
+            reason = found.reason
             if found.culprit is None:
                 blameless += not found.stored
                 if blameless == _ATTEMPTS:
@@ -218,9 +235,9 @@ class _Controls:
                 self._proof.missed.append(cell)
                 self._proof.problems.append(
                     f"{cell.function} at {cell.bytes} B: launches fail without a canary too: "
-                    f"{found.reason}"
+                    f"{reason}"
                 )
-        self._proof.problems.append(f"launches fail without a canary too: {found.reason}")
+        self._proof.problems.append(f"launches fail without a canary too: {reason}")
         return set()
 
 
@@ -254,21 +271,23 @@ def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcome
     by the error of a canary has failed in every cell."""
     seen: Counter[str] = Counter()
     fresh = 0
+    reason = ""
     for number in itertools.count():
         found = try_out(name, number, plan, canary.environment)
         if not isinstance(found, Failed):
             # Where it is the launch that must fail, a refusal inside it is another thing.
             return found if canary.fails == "cells" else {}
-        seen[found.reason] += not found.reason.startswith(NO_END)
+        reason = found.reason
+        seen[reason] += not reason.startswith(NO_END)
         by_error = bool(re.search(canary.says, found.said)) if canary.says else False
-        again = not canary.says and seen[found.reason] == 2
+        again = not canary.says and seen[reason] == 2
         if canary.fails == "launch" and (by_error or again):
             return {(cell.function, cell.bytes): "error" for cell in plan.cases}
         fresh += not found.stored
         if fresh == _ATTEMPTS:
             break
     other = " for another reason" if canary.fails == "launch" else ""
-    return f"the canary launch failed{other}: {found.reason}"
+    return f"the canary launch failed{other}: {reason}"
 
 
 def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
