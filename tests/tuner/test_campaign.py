@@ -12,9 +12,11 @@ from rich.text import Text
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.canary import Canary
 from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, load
 from plumbline.workbench import Variant
@@ -206,6 +208,32 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
     ):
         assert any(function in one and f"{file} decides" in one for one in said), function
     assert len(said) == len(set(said))
+
+
+def test_what_nothing_shows_is_said(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that ignores what it does not take: its winners stay, and results say so."""
+
+    def silent(_: OpenMpi, environment: dict[str, str], folder: Path) -> list[Canary]:
+        del folder
+        return [Canary("a variable", environment, fails="nothing")]
+
+    monkeypatch.setattr(OpenMpi, "canaries", silent)
+    settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    done = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), settings)
+    assert {one.function for one in done.winners()} == {"MPI_Allreduce"}
+    found = report.read(db, done.campaign.id)
+    assert not [one for one in found.events if one.kind == "in force"]
+    (said,) = found.not_proven()
+    assert said.startswith("MPI_Allreduce: nothing shows")
+    assert report.document(found)["not_proven"] == [said]
+    shown = [
+        one.plain
+        for one in text_tables.of(found, load_guidelines(), all_rows=False)
+        if isinstance(one, Text)
+    ]
+    assert f"not proven: {said}" in shown
 
 
 def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:

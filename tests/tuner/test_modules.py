@@ -9,7 +9,7 @@ import pytest
 
 from plumbline import libraries, modules
 from plumbline_db.errors import PlumblineError
-from tests.tuner.test_libraries import installed
+from tests.tuner.families.test_openmpi import installed
 
 COMMAND = shutil.which("modulecmd")
 

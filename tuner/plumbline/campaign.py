@@ -106,10 +106,11 @@ def enter(
 
 def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
-    left_out = own | set(bench.family.settings_in(dict(os.environ)))
+    environment = os.environ | bench.installation.environment
+    left_out = own | set(bench.family.settings_in(environment))
     return [
         f"{name}={value}"
-        for name, value in sorted(reaching(os.environ).items())
+        for name, value in sorted(reaching(environment).items())
         if name not in left_out
     ]
 
@@ -216,6 +217,10 @@ class Loop:
 
     def run(self) -> Campaign:
         """To the end. Everything a report needs is in the database afterwards."""
+        environment = os.environ | self._bench.installation.environment
+        for name in self._bench.family.settings_in(environment):
+            if name not in self._settings.fixed:
+                self._event("left out", f"{name} is set here, and in force in no launch")
         current = self._before()
         winners: list[Winner] = []
         turn = searched = 0
