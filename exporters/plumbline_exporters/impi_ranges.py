@@ -17,6 +17,9 @@ ADJUST = "I_MPI_ADJUST_"
 OWN_DECISION = "0"
 LAST = 2**31 - 1
 
+# What never looks whether its preset applies: nothing can be proven of it.
+SILENT = ("MPI_Exscan", "MPI_Scan")
+
 # What a range is compared with: the whole volume, the block of one process, or nothing that is
 # known, so that a value must be the same for all sizes. Measured with presets that fail
 # (tests/exporters/test_impi_ranges.py).

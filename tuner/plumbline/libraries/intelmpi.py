@@ -19,14 +19,12 @@ from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+from plumbline_exporters.impi_ranges import ADJUST, SILENT
 
 from . import Installation, Knob, family, hydra
 
-ADJUST = "I_MPI_ADJUST_"
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 NO_SUCH_PRESET = "99"
-# What never looks whether its preset applies: no canary of theirs is noticed.
-SILENT = ("MPI_Exscan", "MPI_Scan")
 _COMPLAINT = re.compile(
     r"MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
 )
