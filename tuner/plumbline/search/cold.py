@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.libraries import Family
-from plumbline.measure import Laboratory
+from plumbline.measure import NO_END, Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.records import Run
@@ -203,7 +203,8 @@ class ColdHeat:
             return [setting.part("a", functions[:half]), setting.part("b", functions[half:])]
         (candidate,) = setting.chosen.values()
         setting.blameless = 0 if own else setting.blameless + 1
-        if not (own or self._repeats) and setting.blameless < _IN_A_ROW:
+        chance = not (own or self._repeats or run.reason.startswith(NO_END))
+        if chance and setting.blameless < _IN_A_ROW:
             return [setting]
         if case is not None and own:
             found = Flaw("failed", "a launch failed with this case under way")
