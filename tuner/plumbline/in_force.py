@@ -100,6 +100,8 @@ def _try(
 ) -> proof.Outcomes | proof.Failed:
     named = msgspec.structs.replace(plan, name=f"proof-{name}")
     run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
+    # Nothing is kept: the next proof of the same files must be launches of its own.
+    ranks.stored(run.id)
     if run.outcome == "failed":
         return proof.Failed(run.reason, run.stderr, culprit(run))
     return {
