@@ -57,7 +57,10 @@ def value(winners: Sequence[Winner]) -> str:
         low, high = _range(winner)
         low = max(low, following)
         if low > high:
-            continue
+            raise PlumblineError(
+                f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: the library cannot "
+                "tell calls of these sizes from their neighbours"
+            )
         if low > following:
             found.append(f"{OWN_DECISION}:{following}-{low - 1}")
         found.append(f"{_preset(winner)}:{low}-{high}")

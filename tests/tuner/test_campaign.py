@@ -25,6 +25,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
 from plumbline_exporters import ompi_rules, profile
+from tests.exporters.bundles import tuned
 from tests.tuner import planted
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
 
@@ -208,6 +209,22 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
     ):
         assert any(function in one and f"{file} decides" in one for one in said), function
     assert len(said) == len(set(said))
+
+
+def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Database) -> None:
+    """First come, first served: a campaign does not end because two winners want one variable."""
+    settings = planted.settings()
+    started = loop.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
+    one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
+    wanted = [
+        msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
+        for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
+    ]
+    assert one._together("confirm-1", wanted[::2]) == wanted[::2]
+    assert one._together("confirm-1", wanted) == wanted[::2]
+    (said,) = [one.text for one in events.get(db, started.id) if one.kind == "winner dropped"]
+    assert said.startswith("confirm-1: MPI_Gather") and "not exported beside the others" in said
 
 
 def test_what_nothing_shows_is_said(

@@ -9,6 +9,7 @@ never come back."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import os
@@ -38,7 +39,7 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.registry import exporters, write
+from plumbline_exporters.registry import exporters, texts, write
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
@@ -276,6 +277,7 @@ class Loop:
         """Exports, proves and measures; returns what is kept, the table, and whether anything was
         dropped (then what is exported is not yet what was measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
+        winners = self._together(suite, winners)
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -315,9 +317,7 @@ class Loop:
             winners,
         )
         for winner, reason in done.dropped:
-            what = outcome.label(winner.variant, winner.configuration)
-            sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
-            self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+            self._dropped(suite, winner, reason)
         found = done.verdicts
         if not done.dropped:
             found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
@@ -340,16 +340,7 @@ class Loop:
     def export(self, winners: Sequence[Winner]) -> None:
         """All formats, in place; a file that an earlier export wrote and this one does not goes.
         A campaign that is finished exports the same bytes at any time."""
-        bundle = Bundle(
-            campaign=self._campaign,
-            machine=self._bench.machine,
-            library=self._bench.installation.library,
-            winners=list(winners),
-            created=self._campaign.finished or now(),
-            directory=self._folder.absolute(),
-            preload_library=self._bench.preload,
-            unsafe=self._settings.unsafe,
-        )
+        bundle = self._bundle(winners)
         written = write(bundle, list(exporters(self._bench.family.name)))
         for one in written:
             exports.put(self._db, self._campaign.id, one)
@@ -360,6 +351,41 @@ class Loop:
             if Path(old.path).parent == bundle.directory:
                 Path(old.path).unlink(missing_ok=True)
             exports.forget(self._db, self._campaign.id, old.path)
+
+    def _together(self, suite: str, winners: Sequence[Winner]) -> list[Winner]:
+        """Those that files can hold together, first come, first served. What cannot be exported
+        even alone is an error."""
+        formats = list(exporters(self._bench.family.name))
+        with contextlib.suppress(PlumblineError):
+            texts(self._bundle(winners), formats)
+            return list(winners)
+        kept: list[Winner] = []
+        for one in winners:
+            try:
+                texts(self._bundle([*kept, one]), formats)
+            except PlumblineError as error:
+                texts(self._bundle([one]), formats)
+                self._dropped(suite, one, f"not exported beside the others: {error}")
+            else:
+                kept.append(one)
+        return kept
+
+    def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
+        what = outcome.label(winner.variant, winner.configuration)
+        sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
+        self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+
+    def _bundle(self, winners: Sequence[Winner]) -> Bundle:
+        return Bundle(
+            campaign=self._campaign,
+            machine=self._bench.machine,
+            library=self._bench.installation.library,
+            winners=list(winners),
+            created=self._campaign.finished or now(),
+            directory=self._folder.absolute(),
+            preload_library=self._bench.preload,
+            unsafe=self._settings.unsafe,
+        )
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         # What is undecided in the end is not removed.
