@@ -33,7 +33,7 @@ def get(db: Database, name: str) -> list[Campaign]:
 
 
 def of(db: Database, campaign: str) -> str | None:
-    """The batch that `campaign` belongs to; of several, the one written last by name."""
+    """The batch that `campaign` belongs to; of several, the last by name."""
     row = db.row(
         "SELECT name FROM batch WHERE campaign = :campaign ORDER BY name DESC LIMIT 1",
         {"campaign": campaign},

@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Winner
 from plumbline_exporters import env, impi_ranges, profile
 from plumbline_exporters.bundle import Bundle, groups, heading
 from plumbline_exporters.knobs import is_profile
@@ -43,6 +44,9 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
     lines.append("# mpirun carries I_MPI_* to all nodes; files named here must be there too.")
     lines.append("# Presets by range of the message size hold for any number of ranks.")
+    silent = sorted({one.function for one in bundle.winners if _unseen(one)})
+    if silent:
+        lines.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
     for name, value in variables(bundle).items():
         lines.append(f"export {name}={shlex.quote(value)}")
     text = "\n".join(lines) + "\n"
@@ -76,6 +80,10 @@ def variables(bundle: Bundle) -> dict[str, str]:
                     f"winner wants {found[name]}; a process has one value: drop one of them"
                 )
     return found
+
+
+def _unseen(winner: Winner) -> bool:
+    return winner.function in impi_ranges.SILENT and not is_profile(winner)
 
 
 def _preload(bundle: Bundle) -> str:

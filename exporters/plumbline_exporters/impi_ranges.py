@@ -17,6 +17,9 @@ ADJUST = "I_MPI_ADJUST_"
 OWN_DECISION = "0"
 LAST = 2**31 - 1
 
+# What never looks whether its preset applies: nothing can be proven of it.
+SILENT = ("MPI_Exscan", "MPI_Scan")
+
 # What a range is compared with: the whole volume, the block of one process, or nothing that is
 # known, so that a value must be the same for all sizes. Measured with presets that fail
 # (tests/exporters/test_impi_ranges.py).
@@ -54,7 +57,10 @@ def value(winners: Sequence[Winner]) -> str:
         low, high = _range(winner)
         low = max(low, following)
         if low > high:
-            continue
+            raise PlumblineError(
+                f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: the library cannot "
+                "tell calls of these sizes from their neighbours"
+            )
         if low > following:
             found.append(f"{OWN_DECISION}:{following}-{low - 1}")
         found.append(f"{_preset(winner)}:{low}-{high}")

@@ -92,6 +92,12 @@ def stem(function: str) -> str:
     return f"{PREFIX}{function.removeprefix('MPI_').upper()}_"
 
 
+def function_of(variable: str) -> str | None:
+    """The function that a variable is for; None where it is for the whole process."""
+    named = [function for function in COLLECTIVES if variable.startswith(stem(function))]
+    return max(named, key=len, default=None)
+
+
 def algorithm(winner: Winner) -> str | None:
     """The algorithm of a winner that a table can hold; None where it names none."""
     if winner.variant != "default" or winner.function not in COLLECTIVES:

@@ -94,19 +94,7 @@ def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:
     a file that refers to others is written after them, each by temporary name, fsync and rename."""
     if not bundle.directory.is_absolute():
         raise ValueError(f"{bundle.directory} is not absolute")
-    ours = bundle.library.family
-    chosen = _with_needs(formats)
-    for format in chosen:
-        if format.family not in ("", ours):
-            raise UsageError(
-                f"{format.name} is for {format.family}, this campaign for {bundle.library.id}: "
-                f"there are {', '.join(sorted(exporters(ours)))}"
-            )
-    texts = [
-        (format.name, name, text)
-        for format in chosen
-        for name, text in format.files(bundle).items()
-    ]
+    made = texts(bundle, formats)
     try:
         bundle.directory.mkdir(parents=True, exist_ok=True)
         return [
@@ -116,12 +104,30 @@ def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:
                 sha256=_replace(bundle.directory / name, text.encode()),
                 created=bundle.created,
             )
-            for format, name, text in texts
+            for format, name, text in made
         ]
     except OSError as error:
         raise PlumblineError(
             f"cannot write in {bundle.directory}: {error.strerror}; name another folder"
         ) from error
+
+
+def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Format, file name and text of all that these formats, and those they need, have to say.
+    Raises PlumblineError where a format cannot say it."""
+    ours = bundle.library.family
+    chosen = _with_needs(formats)
+    for format in chosen:
+        if format.family not in ("", ours):
+            raise UsageError(
+                f"{format.name} is for {format.family}, this campaign for {bundle.library.id}: "
+                f"there are {', '.join(sorted(exporters(ours)))}"
+            )
+    return [
+        (format.name, name, text)
+        for format in chosen
+        for name, text in format.files(bundle).items()
+    ]
 
 
 def _with_needs(formats: Sequence[str]) -> list[Exporter]:

@@ -50,6 +50,14 @@ def sourced(
     return seen[0]
 
 
+def test_what_nothing_shows_is_said_in_the_head() -> None:
+    texts = [
+        impi_env.files(given(tuned(name, 3)))["plumbline.sh"] for name in ("MPI_Scan", "MPI_Bcast")
+    ]
+    said = [[line for line in text.splitlines() if "Nothing shows" in line] for text in texts]
+    assert said == [["# Nothing shows whether a preset is taken for MPI_Scan."], []]
+
+
 def test_presets_and_what_holds_for_the_process(tmp_path: Path) -> None:
     found, errors = sourced(
         tmp_path, tuned("MPI_Bcast", 3, 64, 4096), with_knob("I_MPI_FABRICS", "shm", "MPI_Scan")

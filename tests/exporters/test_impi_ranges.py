@@ -53,6 +53,14 @@ def test_one_preset_for_all_sizes_is_for_these_ranks_alone() -> None:
     assert value([tuned("MPI_Scan", 3, nprocs=4)]) == text
 
 
+def test_sizes_that_the_library_cannot_tell_apart_are_refused() -> None:
+    """On four ranks blocks of one byte are one, two or four bytes in all."""
+    small = [tuned("MPI_Alltoall", 3, 1, 1, nprocs=4), tuned("MPI_Alltoall", 2, 2, 2, nprocs=4)]
+    assert value(small[:1]).startswith("3:0-1;0:2-")
+    with pytest.raises(PlumblineError, match="2-2 bytes: the library cannot tell calls"):
+        value(small)
+
+
 def test_blocks_are_those_of_one_process() -> None:
     text = value([tuned("MPI_Allgather", 3, 4096, 8192), tuned("MPI_Allgather", 4, 8193, 9001)])
     assert text == f"0:0-2047;3:2048-4096;4:4097-4501;0:4502-{LAST}"

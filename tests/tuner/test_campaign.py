@@ -12,9 +12,11 @@ from rich.text import Text
 
 from plumbline import campaign as loop
 from plumbline import report, tables
+from plumbline.canary import Canary
 from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, load
 from plumbline.workbench import Variant
@@ -23,6 +25,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
 from plumbline_exporters import ompi_rules, profile
+from tests.exporters.bundles import tuned
 from tests.tuner import planted
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
 
@@ -206,6 +209,48 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
     ):
         assert any(function in one and f"{file} decides" in one for one in said), function
     assert len(said) == len(set(said))
+
+
+def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Database) -> None:
+    """First come, first served: a campaign does not end because two winners want one variable."""
+    settings = planted.settings()
+    started = loop.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
+    one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
+    wanted = [
+        msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
+        for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
+    ]
+    assert one._together("confirm-1", wanted[::2]) == wanted[::2]
+    assert one._together("confirm-1", wanted) == wanted[::2]
+    (said,) = [one.text for one in events.get(db, started.id) if one.kind == "winner dropped"]
+    assert said.startswith("confirm-1: MPI_Gather") and "not exported beside the others" in said
+
+
+def test_what_nothing_shows_is_said(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that ignores what it does not take: its winners stay, and results say so."""
+
+    def silent(_: OpenMpi, environment: dict[str, str], folder: Path) -> list[Canary]:
+        del folder
+        return [Canary("a variable", environment, fails="nothing")]
+
+    monkeypatch.setattr(OpenMpi, "canaries", silent)
+    settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    done = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), settings)
+    assert {one.function for one in done.winners()} == {"MPI_Allreduce"}
+    found = report.read(db, done.campaign.id)
+    assert not [one for one in found.events if one.kind == "in force"]
+    (said,) = found.not_proven()
+    assert said.startswith("MPI_Allreduce: nothing shows")
+    assert report.document(found)["not_proven"] == [said]
+    shown = [
+        one.plain
+        for one in text_tables.of(found, load_guidelines(), all_rows=False)
+        if isinstance(one, Text)
+    ]
+    assert f"not proven: {said}" in shown
 
 
 def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:

@@ -67,6 +67,7 @@ def test_selectors_of_a_simulated_machine(tmp_path: Path) -> None:
         ('layouts = ["32"]', "a layout is nodes x ranks a node, as in 32x16"),
         ('layouts = ["0x4"]', "start at 1"),
         ('layouts = ["1x4"]\nnprocs = 4', "leave nprocs and nodes out"),
+        ('libraries = ["ompi"]\n[simulate]\nlibrary = "mpich"', "leave library out"),
         ('layouts = ["2x2"]', "nodes = 2: several nodes need"),
     ],
 )

@@ -9,14 +9,15 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.measure import Starter
-from plumbline_db import campaigns
+from plumbline.measure import Laboratory, Starter
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, events
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_exporters.bundle import heading
 from tests.exporters.bundles import bundle
 from tests.tuner import fake_mpi, planted
-from tests.tuner.simulated import bench
+from tests.tuner.simulated import SimulatedStarter, bench
 
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -64,6 +65,36 @@ def test_they_count_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.id == again.id != plain.id
     assert loop.begin(db, bench(), planted.settings(), new=False).id not in (plain.id, first.id)
     assert len(campaigns.all_campaigns(db)) == 3
+
+
+def test_what_a_module_sets_counts_too(db: Database) -> None:
+    def with_module(**variables: str) -> Workbench:
+        here = bench()
+        found = msgspec.structs.replace(here.installation, environment=variables)
+        return msgspec.structs.replace(here, installation=found)
+
+    plain = loop.begin(db, bench(), planted.settings(), new=False)
+    searched = with_module(OMPI_MCA_coll_tuned_bcast_algorithm="1")  # in force in no launch
+    assert loop.begin(db, searched, planted.settings(), new=False) == plain
+    ids = {
+        loop.begin(db, with_module(UCX_TLS=one), planted.settings(), new=False).id
+        for one in ("tcp", "sm")
+    }
+    assert len(ids | {plain.id}) == 3
+
+
+def test_what_is_left_out_is_said(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_coll_tuned_bcast_algorithm", "1")
+    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "0")
+    settings = planted.settings(environment=YIELD, rounds=0, guidelines=["GL12"], sizes=[64, 1024])
+    started = loop.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
+    for _ in range(2):  # once, also when it is replayed
+        loop.Loop(lab, bench(), started, settings, tmp_path / "out").run()
+    said = [one.text for one in events.get(db, started.id) if one.kind == "left out"]
+    assert said == ["OMPI_MCA_coll_tuned_bcast_algorithm is set here, and in force in no launch"]
 
 
 def test_exported_files_say_what_was_asked_for(db: Database) -> None:

@@ -63,6 +63,26 @@ def test_it_is_proven(place: Place) -> None:
         assert any(function in one and "decides" in one for one in said)
 
 
+def test_a_scheduler_keeps_no_launch_for_the_next_proof(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    class Keeping(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            run, records = super().start(campaign, suite, sequence, text, extra)
+            done.append(run.id)
+            return run, records
+
+        def stored(self, id: str) -> None:
+            done.remove(id)
+
+    monkeypatch.setattr(in_force, "starter", lambda *_: Keeping(planted.costs()))
+    found = in_force.files(place.database, None, None)
+    assert in_force.proven(found, in_force.environment(found))
+    assert done == []
+
+
 def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(SimulatedStarter):
         def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]

@@ -144,8 +144,9 @@ class Ranks:
         self.tried: list[tuple[str, Plan, dict[str, str]]] = []
 
     def __call__(
-        self, name: str, plan: Plan, environment: Mapping[str, str]
-    ) -> proof.Outcomes | str:
+        self, name: str, number: int, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        assert number == 0
         self.tried.append((name, plan, dict(environment)))
         variable = {"library-0": RULES_FILE, "profile": proof.PROFILE}[name]
         path = proof._value(environment, variable)
@@ -213,10 +214,29 @@ def test_only_an_error_is_a_refusal(in_force: dict[str, str], answer: str) -> No
     assert len(prove(Ranks(answer=answer), in_force).problems) == 3
 
 
-def test_a_launch_that_fails_proves_nothing(in_force: dict[str, str]) -> None:
-    found = proof.prove(OpenMpi(), lambda *_: "exit status 1", PLAN, in_force, [BCAST], SIZES)
+def test_launches_that_fail_prove_nothing(in_force: dict[str, str]) -> None:
+    """Three of them, besides those that an earlier run of the campaign has left."""
+    numbers: list[int] = []
+
+    def failing(name: str, number: int, *_: object) -> proof.Failed:
+        del name
+        numbers.append(number)
+        return proof.Failed("exit status 1", stored=number < 2)
+
+    found = proof.prove(OpenMpi(), failing, PLAN, in_force, [BCAST], SIZES)
     assert found.statements == []
     assert found.problems == ["the canary launch failed: exit status 1"]
+    assert (found.missed, found.tried) == ([], [])
+    assert numbers == [0, 1, 2, 3, 4]
+
+
+def test_a_launch_that_fails_once_is_made_again(in_force: dict[str, str]) -> None:
+    def flaky(name: str, number: int, plan: Plan, _: object) -> proof.Outcomes | proof.Failed:
+        del name
+        cells = {(one.function, one.bytes): "error" for one in plan.cases}
+        return cells if number else proof.Failed("exit status 1")
+
+    assert proof.prove(OpenMpi(), flaky, PLAN, in_force, [BCAST], SIZES).problems == []
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:
@@ -227,12 +247,127 @@ def test_a_variable_that_is_not_set_is_named() -> None:
     ]
 
 
-def test_a_winner_that_no_canary_concerns_is_not_in_force() -> None:
-    class OneFunction(OpenMpi):
-        def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-            return [Canary("X", dict(environment), functions=("MPI_Bcast",), fails="launch")]
+# --- canaries under which the launch fails --------------------------------------------------------
 
-    found = proof.prove(OneFunction(), lambda *_: "exit 1", PLAN, {}, [BCAST, GATHER], SIZES)
+
+class Loud(OpenMpi):
+    """A variable a function; the error in it ends the launch."""
+
+    says = "no such algorithm"
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        del folder
+        return [
+            Canary(
+                name,
+                {**environment, "LOUD": "1", name: "99"},
+                functions=(f"MPI_{name.capitalize()}",),
+                fails="launch",
+                says=self.says,
+                control={**environment, "LOUD": "1"},
+            )
+            for name in ("BCAST", "GATHER")
+            if name in environment
+        ]
+
+
+class Silent(Loud):
+    """It says nothing of the error."""
+
+    says = ""
+
+
+NOTICED = proof.Failed("exit status 1", "rank 0: no such algorithm\n")
+ELSE = proof.Failed("exit status 255", "OFI endpoint open failed\n")
+SET = {"BCAST": "0", "GATHER": "0"}
+
+
+class Launches:
+    """Ranks that end where they meet an error; `before` are the ends of the first launches of a
+    name, whatever they meet. A function in `broken` ends every launch that calls it."""
+
+    def __init__(self, *before: proof.Failed, name: str = "", broken: str = "") -> None:
+        self.before, self.name, self.broken = before, name, broken
+        self.made: list[str] = []
+
+    def __call__(
+        self, name: str, number: int, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        self.made.append(f"{name} {number}")
+        assert environment["LOUD"] == "1"
+        if name == self.name and number < len(self.before):
+            return self.before[number]
+        for index, one in enumerate(plan.cases):
+            if one.function == self.broken:
+                return proof.Failed(f"exit status 6, with case {index} under way", culprit=index)
+            if environment[one.function.removeprefix("MPI_").upper()] == "99":
+                return NOTICED
+        return {(one.function, one.bytes): "ok" for one in plan.cases}
+
+
+def proved(family: OpenMpi, launches: Launches) -> proof.Proof:
+    return proof.prove(family, launches, PLAN, SET, (BCAST, GATHER), SIZES)
+
+
+def test_what_fails_must_work_without_the_error() -> None:
+    launches = Launches()
+    found = proved(Loud(), launches)
+    assert (found.problems, len(found.statements)) == ([], 2)
+    assert launches.made == ["control-0 0", "library-0 0", "library-1 0"]
+    found = proved(Loud(), Launches(broken="MPI_Gather"))
+    assert found.problems == [
+        "MPI_Gather at 64 B: launches fail without a canary too: exit status 6, "
+        "with case 1 under way"
+    ]
+    assert found.missed == [PlanCase("MPI_Gather", 64)]
+    assert [text.rpartition(": ")[2] for text in found.statements] == ["MPI_Bcast at 4096 B"]
+
+
+def test_without_the_error_nothing_works() -> None:
+    found = proved(Loud(), Launches(ELSE, ELSE, ELSE, name="control-0"))
+    assert found.problems == ["launches fail without a canary too: exit status 255"]
+    assert (found.statements, found.missed, found.tried) == ([], [], [])
+
+
+@pytest.mark.parametrize("family", [Loud(), Silent()])
+def test_a_launch_that_fails_by_chance_is_not_the_error_noticed(family: Loud) -> None:
+    """What is deaf to its variable works when it is tried again."""
+    launches = Launches(ELSE, name="library-0")
+    deaf = {"BCAST": "0", "GATHER": "0"}
+
+    def try_out(
+        name: str, number: int, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        return launches(name, number, plan, {**environment, **deaf})
+
+    found = proof.prove(family, try_out, PLAN, SET, (BCAST, GATHER), SIZES)
+    assert found.statements == []
+    assert [one.function for one in found.missed] == ["MPI_Bcast", "MPI_Gather"]
+    assert launches.made == ["control-0 0", "library-0 0", "library-0 1", "library-1 0"]
+
+
+def test_the_library_must_name_the_error_where_it_can() -> None:
+    launches = Launches(ELSE, ELSE, ELSE, name="library-0")
+    found = proved(Loud(), launches)
+    assert found.problems == ["the canary launch failed for another reason: exit status 255"]
+    assert [text.rpartition(": ")[2] for text in found.statements] == ["MPI_Gather at 64 B"]
+
+
+def test_where_it_cannot_two_launches_must_fail_alike() -> None:
+    launches = Launches(ELSE, name="library-0")
+    assert proved(Silent(), launches).problems == []
+    assert launches.made[1:] == [
+        *(f"library-0 {n}" for n in range(3)),
+        "library-1 0",
+        "library-1 1",
+    ]
+    late = proof.Failed("no end after 60 s")
+    found = proved(Silent(), Launches(late, late, late, name="library-0"))
+    assert found.problems == ["the canary launch failed for another reason: no end after 60 s"]
+
+
+def test_a_winner_that_no_canary_concerns_is_not_in_force() -> None:
+    found = proof.prove(Loud(), Launches(), PLAN, {"BCAST": "0"}, [BCAST, GATHER], SIZES)
     assert found.problems == ["MPI_Gather at 64 B: no exported setting decides it"]
     assert found.missed == [PlanCase("MPI_Gather", 64)]
     assert [one.function for one in found.tried] == ["MPI_Gather", "MPI_Bcast"]

@@ -9,6 +9,7 @@ never come back."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import os
@@ -39,7 +40,7 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.registry import exporters, write
+from plumbline_exporters.registry import exporters, texts, write
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
@@ -107,10 +108,11 @@ def enter(
 
 def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
-    left_out = own | set(bench.family.settings_in(dict(os.environ)))
+    environment = os.environ | bench.installation.environment
+    left_out = own | set(bench.family.settings_in(environment))
     return [
         f"{name}={value}"
-        for name, value in sorted(reaching(os.environ).items())
+        for name, value in sorted(reaching(environment).items())
         if name not in left_out
     ]
 
@@ -219,6 +221,10 @@ class Loop:
 
     def run(self) -> Campaign:
         """To the end. Everything a report needs is in the database afterwards."""
+        environment = os.environ | self._bench.installation.environment
+        for name in self._bench.family.settings_in(environment):
+            if name not in self._settings.fixed:
+                self._event("left out", f"{name} is set here, and in force in no launch")
         current = self._before()
         winners: list[Winner] = []
         turn = searched = 0
@@ -277,6 +283,7 @@ class Loop:
         if lab.starter.jobs_stay:
             # While this turn is replayed, a job of a later one may begin and read its own files.
             self._in_force = self._folder / stage
+        winners = self._together(suite, winners)
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -304,6 +311,8 @@ class Loop:
             return left, list(current), True
         for statement in evidence.statements:
             self._event("in force", f"{suite}: {statement}")
+        for sentence in evidence.unproven:
+            self._event("not proven", f"{suite}: {sentence}")
         done = confirm(
             lab,
             suite,
@@ -314,9 +323,7 @@ class Loop:
             winners,
         )
         for winner, reason in done.dropped:
-            what = outcome.label(winner.variant, winner.configuration)
-            sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
-            self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+            self._dropped(suite, winner, reason)
         found = done.verdicts
         if not done.dropped:
             found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
@@ -324,30 +331,22 @@ class Loop:
         return done.winners, found, bool(done.dropped)
 
     def _try(
-        self, suite: str, name: str, plan: Plan, environment: Mapping[str, str]
-    ) -> proof.Outcomes | str:
+        self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
         """One launch for a proof, kept like any other."""
         full = f"{suite}-{name}"
         named = msgspec.structs.replace(plan, name=full)
-        run = self._lab.launch(full, 0, named, environment).run
+        done = self._lab.launch(full, number, named, environment)
+        run = done.run
         if run.outcome == "failed":
-            return run.reason
-        checks = runs.checks(self._db, self._campaign.id, full, 0)
+            return proof.Failed(run.reason, run.stderr, done.culprit, done.stored)
+        checks = runs.checks(self._db, self._campaign.id, full, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}
 
     def export(self, winners: Sequence[Winner]) -> None:
         """All formats, in place; a file that an earlier export wrote and this one does not goes.
         A campaign that is finished exports the same bytes at any time."""
-        bundle = Bundle(
-            campaign=self._campaign,
-            machine=self._bench.machine,
-            library=self._bench.installation.library,
-            winners=list(winners),
-            created=self._campaign.finished or now(),
-            directory=self._in_force.absolute(),
-            preload_library=self._bench.preload,
-            unsafe=self._settings.unsafe,
-        )
+        bundle = self._bundle(winners)
         written = write(bundle, list(exporters(self._bench.family.name)))
         for one in written:
             exports.put(self._db, self._campaign.id, one)
@@ -358,6 +357,41 @@ class Loop:
             if Path(old.path).parent == bundle.directory:
                 Path(old.path).unlink(missing_ok=True)
             exports.forget(self._db, self._campaign.id, old.path)
+
+    def _together(self, suite: str, winners: Sequence[Winner]) -> list[Winner]:
+        """Those that files can hold together, first come, first served. What cannot be exported
+        even alone is an error."""
+        formats = list(exporters(self._bench.family.name))
+        with contextlib.suppress(PlumblineError):
+            texts(self._bundle(winners), formats)
+            return list(winners)
+        kept: list[Winner] = []
+        for one in winners:
+            try:
+                texts(self._bundle([*kept, one]), formats)
+            except PlumblineError as error:
+                texts(self._bundle([one]), formats)
+                self._dropped(suite, one, f"not exported beside the others: {error}")
+            else:
+                kept.append(one)
+        return kept
+
+    def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
+        what = outcome.label(winner.variant, winner.configuration)
+        sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
+        self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+
+    def _bundle(self, winners: Sequence[Winner]) -> Bundle:
+        return Bundle(
+            campaign=self._campaign,
+            machine=self._bench.machine,
+            library=self._bench.installation.library,
+            winners=list(winners),
+            created=self._campaign.finished or now(),
+            directory=self._in_force.absolute(),
+            preload_library=self._bench.preload,
+            unsafe=self._settings.unsafe,
+        )
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         # What is undecided in the end is not removed.

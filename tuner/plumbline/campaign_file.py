@@ -53,6 +53,13 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
         raise UsageError(
             f"{where}: layouts say how many ranks there are; leave nprocs and nodes out"
         )
+    table = values.get("simulate")
+    table = table if isinstance(table, dict) else {}
+    if "libraries" in lists and "library" in table:
+        raise UsageError(
+            f"{where}: libraries are the selectors of the simulated machine; leave library out of "
+            "the table simulate"
+        )
     found = []
     for library in libraries:
         for layout in layouts:
@@ -64,7 +71,6 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
                 )
             prefix = mpi_prefix
             if simulated and library:
-                table = values["simulate"] if isinstance(values["simulate"], dict) else {}
                 own["simulate"] = {"library": library} | table
             elif library.startswith(modules.PREFIX):
                 prefix = Path(library)

@@ -17,7 +17,11 @@ class Canary(msgspec.Struct, frozen=True):
     `functions` (none: all that have a winner of the library's own parameters), and winners that
     start from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
     (`cells`), or the launch as a whole; `nothing`: the library ignores in silence what it does not
-    take, so that there is none, and that is said."""
+    take, so that there is none, and that is said.
+
+    Launches fail for other reasons too. `says` is what the library writes to standard error when it
+    meets the error (a regular expression; empty: nothing certain). `control` has no error in it,
+    and all else that the canary adds (None: the exported settings as they are)."""
 
     name: str
     environment: dict[str, str]
@@ -25,6 +29,8 @@ class Canary(msgspec.Struct, frozen=True):
     bytes_from: int = 0
     bytes_to: int = UNBOUNDED_BYTES
     fails: Literal["cells", "launch", "nothing"] = "cells"
+    says: str = ""
+    control: dict[str, str] | None = None
 
     def concerns(self, winner: Winner) -> bool:
         if self.functions and winner.function not in self.functions:

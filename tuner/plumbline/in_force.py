@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline import proof, tables
 from plumbline.campaign import starter
-from plumbline.measure import Starter
+from plumbline.measure import Starter, culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.workbench import Workbench, workbench
@@ -83,8 +83,10 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
     sizes = tables.sizes_of(found.bench.guidelines, found.settings)
 
-    def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
-        return _try(ranks, name, plan, changed)
+    def try_out(
+        name: str, number: int, plan: Plan, changed: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        return _try(ranks, name, number, plan, changed)
 
     plan = tables.plan(found.settings, [])
     with ranks.folder(f"{found.campaign.id}/proof") as folder:
@@ -93,15 +95,18 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
         )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
-    return evidence.statements
+    return evidence.statements + evidence.unproven
 
 
-def _try(ranks: Starter, name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+def _try(
+    ranks: Starter, name: str, number: int, plan: Plan, changed: Mapping[str, str]
+) -> proof.Outcomes | proof.Failed:
     named = msgspec.structs.replace(plan, name=f"proof-{name}")
-    run, records = ranks.start("run", f"proof-{name}", 0, named.text(), dict(changed))
+    run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
+    # Nothing is kept: the next proof of the same files must be launches of its own.
     ranks.stored(run.id)
     if run.outcome == "failed":
-        return run.reason
+        return proof.Failed(run.reason, run.stderr, culprit(run))
     return {
         (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
         for one in records

@@ -40,6 +40,9 @@ from plumbline_db.records import (
     Samples,
 )
 
+# How the reason begins of a launch that was ended when its time was up.
+NO_END = ("no end after", "not at its end after")
+
 
 class Progress(Protocol):
     """Told of each launch; shows it to people."""
@@ -263,11 +266,11 @@ class Starter:
         complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
             return (
-                f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
+                f"{NO_END[1]} {self._timeout_seconds:g} s, but going on: raise "
                 "launch_timeout_seconds, or measure fewer sizes"
             )
         if done.timed_out:
-            how = f"no end after {self._timeout_seconds:g} s"
+            how = f"{NO_END[0]} {self._timeout_seconds:g} s"
         elif done.status != 0:
             how = f"exit status {done.status}"
         elif not whole:

@@ -3,11 +3,17 @@
 By canary. In a copy of the preload profile every rule names a variant that only refuses; what a
 family puts into its own files and variables is its matter (an algorithm that does not exist, in a
 copy of a rules file). If they are in force, the tuned cells fail; a cell that works was never
-reached."""
+reached.
+
+Where it is the launch that must fail, it must be by the error: the same cells work without it, and
+the library names it, or a launch fails twice in the same way."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +22,7 @@ import msgspec
 from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.libraries import Family
+from plumbline.measure import NO_END
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
@@ -26,17 +33,34 @@ RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
 PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
 
-# Check outcomes by (function, bytes); in their place a sentence when the launch failed.
+# So many launches may fail for no known reason before nothing is said of what they try.
+_ATTEMPTS = 3
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A launch that failed: why, and what it wrote to standard error. `culprit`: the case that was
+    under way. `stored`: it was made by an earlier run of the campaign, and may go well now."""
+
+    reason: str
+    said: str = ""
+    culprit: int | None = None
+    stored: bool = False
+
+
+# Check outcomes by (function, bytes).
 Outcomes = dict[tuple[str, int], str]
-TryOut = Callable[[str, Plan, Mapping[str, str]], Outcomes | str]
+# One launch: a name, its number among those of this name, the plan, and the environment.
+TryOut = Callable[[str, int, Plan, Mapping[str, str]], Outcomes | Failed]
 
 
 class Proof(msgspec.Struct, frozen=True):
     """`statements` say how it is known; `problems` what is not in force (empty: all of it is);
-    `missed` are the cells that no file decides, `tried` all that were asked about."""
+    `unproven` what cannot be known. `missed` are the cells that no file decides, `tried` all that
+    were asked about."""
 
     statements: list[str] = []
     problems: list[str] = []
+    unproven: list[str] = []
     missed: list[PlanCase] = []
     tried: list[PlanCase] = []
 
@@ -88,25 +112,32 @@ def prove(
                 proof.problems.append("the exported files set no parameter of the library")
             else:
                 _without_canary(canaries, by_library, sizes, proof)
-            for number, canary in enumerate(canaries):
+            controls = _Controls(try_out, short, without_preload, proof)
+            concerned = [
+                _cells([one for one in by_library if canary.concerns(one)], sizes)
+                for canary in canaries
+            ]
+            for canary, cells in zip(canaries, concerned, strict=True):
+                if canary.fails == "launch":
+                    controls.enter(canary, cells)
+            for number, (canary, cells) in enumerate(zip(canaries, concerned, strict=True)):
                 if canary.fails == "nothing":
-                    proof.statements.append(
-                        f"{canary.name} is set, but nothing shows that the library reads it: it is "
-                        "silent about what it does not take"
-                    )
                     continue
-                cells = _cells([one for one in by_library if canary.concerns(one)], sizes)
-                one = msgspec.structs.replace(short, cases=cells)
-                _check(try_out, f"library-{number}", one, canary, proof)
+                if canary.fails == "launch":
+                    cells = controls.working(canary, cells)
+                if cells:
+                    plan = msgspec.structs.replace(short, cases=cells)
+                    _check(try_out, f"library-{number}", plan, canary, proof)
+            _unproven(canaries, by_library, proof)
         if by_profile:
             original = _value(environment, PROFILE)
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
                 spoilt = in_copy(environment, original, profile_canary, scratch)
-                one = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
+                plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
-                _check(try_out, "profile", one, canary, proof)
+                _check(try_out, "profile", plan, canary, proof)
     return proof
 
 
@@ -124,6 +155,20 @@ def _without_canary(
         proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
 
 
+def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proof) -> None:
+    """Says of which functions nothing can be seen."""
+    silent: dict[str, None] = {}
+    for winner in winners:
+        found = [canary.fails for canary in canaries if canary.concerns(winner)]
+        if found and set(found) == {"nothing"}:
+            silent[winner.function] = None
+    proof.unproven.extend(
+        f"{function}: nothing shows that the library reads what is set for it; it is silent about "
+        "what it does not take"
+        for function in silent
+    )
+
+
 def profile_canary(text: str) -> str:
     """A preload profile in which every rule names the variant that refuses."""
     lines = []
@@ -136,18 +181,73 @@ def profile_canary(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+class _Controls:
+    """Launches without the error of any canary, one for those that have the same control."""
+
+    def __init__(
+        self, try_out: TryOut, short: Plan, exported: Mapping[str, str], proof: Proof
+    ) -> None:
+        self._try_out = try_out
+        self._short = short
+        self._exported = exported
+        self._proof = proof
+        self._cells: dict[tuple[tuple[str, str], ...], dict[PlanCase, None]] = {}
+        self._work: dict[tuple[tuple[str, str], ...], set[PlanCase]] = {}
+
+    def enter(self, canary: Canary, cells: Sequence[PlanCase]) -> None:
+        self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
+
+    def working(self, canary: Canary, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
+        """Those of `cells` that work without the error; the others are missed."""
+        key = self._key(canary)
+        if key not in self._work:
+            name = f"control-{len(self._work)}"
+            self._work[key] = self._launches(name, list(self._cells[key]), dict(key))
+        return tuple(cell for cell in cells if cell in self._work[key])
+
+    def _key(self, canary: Canary) -> tuple[tuple[str, str], ...]:
+        control = self._exported if canary.control is None else canary.control
+        return tuple(sorted(control.items()))
+
+    def _launches(
+        self, name: str, left: list[PlanCase], environment: Mapping[str, str]
+    ) -> set[PlanCase]:
+        """A case under which a launch fails twice is left out of the next one."""
+        blamed: Counter[PlanCase] = Counter()
+        blameless = 0
+        reason = ""
+        for number in itertools.count():
+            plan = msgspec.structs.replace(self._short, cases=tuple(left))
+            found = self._try_out(name, number, plan, environment) if left else {}
+            if not isinstance(found, Failed):
+                return set(left)
+            reason = found.reason
+            if found.culprit is None:
+                blameless += not found.stored
+                if blameless == _ATTEMPTS:
+                    break
+                continue
+            cell = left[found.culprit]
+            blamed[cell] += 1
+            if blamed[cell] == 2:
+                left.remove(cell)
+                self._proof.tried.append(cell)
+                self._proof.missed.append(cell)
+                self._proof.problems.append(
+                    f"{cell.function} at {cell.bytes} B: launches fail without a canary too: "
+                    f"{reason}"
+                )
+        self._proof.problems.append(f"launches fail without a canary too: {reason}")
+        return set()
+
+
 def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof) -> None:
-    outcomes = try_out(name, plan, canary.environment)
+    found = _attempts(try_out, name, plan, canary)
     cells = {(cell.function, cell.bytes) for cell in plan.cases}
-    if isinstance(outcomes, str):
-        if canary.fails == "cells":
-            proof.problems.append(f"the canary launch failed: {outcomes}")
-            return
-        refusing = cells
-    elif canary.fails == "launch":
-        refusing = set()
-    else:
-        refusing = {cell for cell in cells if outcomes.get(cell) == "error"}
+    if isinstance(found, str):
+        proof.problems.append(found)
+        return
+    refusing = {cell for cell in cells if found.get(cell) == "error"}
     proof.tried.extend(plan.cases)
     refused: list[str] = []
     for cell in plan.cases:
@@ -164,6 +264,30 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
         proof.statements.append(
             f"{canary.name} decides (a canary in its place is refused): {where}"
         )
+
+
+def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcomes | str:
+    """What comes of the cells under a canary; a sentence when no launch tells. A launch that fails
+    by the error of a canary has failed in every cell."""
+    seen: Counter[str] = Counter()
+    fresh = 0
+    reason = ""
+    for number in itertools.count():
+        found = try_out(name, number, plan, canary.environment)
+        if not isinstance(found, Failed):
+            # Where it is the launch that must fail, a refusal inside it is another thing.
+            return found if canary.fails == "cells" else {}
+        reason = found.reason
+        seen[reason] += not reason.startswith(NO_END)
+        by_error = bool(re.search(canary.says, found.said)) if canary.says else False
+        again = not canary.says and seen[reason] == 2
+        if canary.fails == "launch" and (by_error or again):
+            return {(cell.function, cell.bytes): "error" for cell in plan.cases}
+        fresh += not found.stored
+        if fresh == _ATTEMPTS:
+            break
+    other = " for another reason" if canary.fails == "launch" else ""
+    return f"the canary launch failed{other}: {reason}"
 
 
 def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:

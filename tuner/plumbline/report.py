@@ -66,6 +66,12 @@ class Report(msgspec.Struct, frozen=True):
         asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
         return sorted(set(asked) - {EVERY} - {one.guideline for one in self.before})
 
+    def not_proven(self) -> list[str]:
+        """Sentences about winners of which nothing shows that the library takes them."""
+        ours = {one.function for one in self.winners if one.variant == "default"}
+        texts = [one.text.partition(": ")[2] for one in self.events if one.kind == "not proven"]
+        return [text for text in dict.fromkeys(texts) if text.partition(":")[0] in ours]
+
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
         if not verdict.replaceable:
             side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
@@ -119,6 +125,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "after": None if report.after is None else _stage(report.after, all_cells),
         "without_cells": report.without_cells(),
         "winners": [_winner(one) for one in report.winners],
+        "not_proven": report.not_proven(),
         "remaining": [
             {
                 "guideline": verdict.guideline,

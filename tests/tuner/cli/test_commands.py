@@ -164,13 +164,21 @@ def test_formats_are_listed(finished: Finished) -> None:
     names = [line.split()[0] for line in said.out.splitlines()]
     assert sorted(names) == [
         "env",
+        "impi-env",
         "json",
         "mca-params",
+        "mpich-env",
+        "mpich-json",
+        "mvapich-env",
+        "mvapich2-env",
         "ompi-han-rules",
         "ompi-rules",
         "profile",
         "simgrid-env",
     ]
+    assert any(
+        line.startswith("impi-env ") and "(intelmpi)" in line for line in said.out.splitlines()
+    )
 
 
 def test_export_writes_what_is_asked_for_and_what_that_needs(

@@ -17,7 +17,7 @@ from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import FALLBACKS_FAIL, spoilt
 from plumbline.placement import Placement
 from plumbline.plan import Plan
-from plumbline.proof import Outcomes, environment_of, prove
+from plumbline.proof import Failed, Outcomes, environment_of, prove
 from plumbline_db.records import Check, Winner
 from plumbline_exporters.impi_ranges import knob
 from plumbline_exporters.registry import write as write_files
@@ -148,6 +148,8 @@ def test_a_spoilt_value_has_the_same_ranges() -> None:
             environment=names | {"I_MPI_ADJUST_REDUCE_SCATTER": "99", FALLBACKS_FAIL: "1"},
             functions=("MPI_Reduce_scatter",),
             fails="launch",
+            says=r"\bREDUCE_SCATTER: algo #\S+ has fallback",
+            control=names | {FALLBACKS_FAIL: "1"},
         )
     ]
 
@@ -172,6 +174,41 @@ def test_a_canary_ends_the_launch_and_the_values_do_not(
     assert run(intel_mpi, tmp_path, canary.environment, ("MPI_Scan", 64))[0].status == 0
 
 
+class _Ranks:
+    """Launches for a proof. What is `lost` does not reach them."""
+
+    def __init__(self, installation: Installation, folder: Path, lost: str = "") -> None:
+        self.installation, self.folder, self.lost = installation, folder, lost
+
+    def __call__(
+        self, name: str, number: int, plan: Plan, extra: Mapping[str, str]
+    ) -> Outcomes | Failed:
+        del name, number
+        given = {name: value for name, value in extra.items() if name != self.lost}
+        done, records = launch(self.installation, self.folder, given, plan)
+        if done.status != 0:
+            return Failed(f"exit status {done.status}", done.stderr)
+        checks = [one for one in records if isinstance(one, Check)]
+        cells = [plan.cases[one.case] for one in checks]
+        pairs = zip(cells, checks, strict=True)
+        return {(cell.function, cell.bytes): check.outcome for cell, check in pairs}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("lost", ["", "I_MPI_ADJUST_REDUCE_SCATTER"])
+def test_a_function_that_falls_back_by_itself_is_no_proof(
+    intel_mpi: Installation, tmp_path: Path, lost: str
+) -> None:
+    """Reduce_scatter does where nothing is set: a launch that is loud ends in any case."""
+    environment = {"I_MPI_ADJUST_REDUCE_SCATTER": "1"}
+    winners = [tuned("MPI_Reduce_scatter", 1)]
+    ranks = _Ranks(intel_mpi, tmp_path, lost)
+    sizes = {"MPI_Reduce_scatter": [64]}
+    found = prove(FAMILY, ranks, Plan("proof", 1, ()), environment, winners, sizes)
+    assert bool(found.problems) == bool(lost), found
+    assert len(found.statements) == (0 if lost else 1)
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("mistake", ["", "I_MPI_ADJUST_BARRIER", "I_MPI_ADJUST_BCAST"])
 def test_exported_presets_are_proven_to_be_in_force(
@@ -186,19 +223,10 @@ def test_exported_presets_are_proven_to_be_in_force(
     if mistake:
         script.write_text(script.read_text().replace(f"export {mistake}=", f"export {mistake}_X="))
 
-    def try_out(name: str, plan: Plan, extra: Mapping[str, str]) -> Outcomes | str:
-        del name
-        done, records = launch(intel_mpi, tmp_path, dict(extra), plan)
-        if done.status != 0:
-            return done.stdout + done.stderr
-        checks = [one for one in records if isinstance(one, Check)]
-        cells = [plan.cases[one.case] for one in checks]
-        pairs = zip(cells, checks, strict=True)
-        return {(cell.function, cell.bytes): check.outcome for cell, check in pairs}
-
     environment = environment_of(script, dict(os.environ))
     sizes = {"MPI_Bcast": [64, 1024], "MPI_Barrier": [0]}
-    evidence = prove(FAMILY, try_out, Plan("proof", 1, ()), environment, winners, sizes)
+    ranks = _Ranks(intel_mpi, tmp_path)
+    evidence = prove(FAMILY, ranks, Plan("proof", 1, ()), environment, winners, sizes)
     tried = {"I_MPI_ADJUST_BARRIER": "MPI_Barrier", "I_MPI_ADJUST_BCAST": "MPI_Bcast"}
     expected = [function for name, function in tried.items() if name != mistake]
     assert [text.rpartition(": ")[2].split()[0] for text in evidence.statements] == expected

@@ -67,3 +67,18 @@ def test_its_space_has_the_algorithms_of_mpich_and_its_own() -> None:
         assert {one.name for one in entry.algorithms} <= names
         assert all(one.startswith("osu_") for one in names - {one.name for one in entry.algorithms})
     assert sum(one.name.startswith("osu_") for f in ours.function for one in f.algorithms) == 14
+
+
+def test_a_variable_is_the_canary_of_its_own_function() -> None:
+    sourced = {
+        "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM": "pairwise",
+        "MPIR_CVAR_ALLTOALL_THROTTLE": "4",
+        "MPIR_CVAR_CH4_IPC_RNDV_PROTOCOL": "read",
+        TUNES_ITSELF: "0",
+    }
+    found = {one.name: one.functions for one in FAMILY.canaries(sourced, Path("/none"))}
+    assert found == {
+        "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM": ("MPI_Reduce_scatter_block",),
+        "MPIR_CVAR_ALLTOALL_THROTTLE": ("MPI_Alltoall",),
+        "MPIR_CVAR_CH4_IPC_RNDV_PROTOCOL": (),
+    }

@@ -204,10 +204,12 @@ def test_the_preload_library_is_in_force_on_both_hosts(
     clean = ranks.clean_environment()
     environment = proof.environment_of(tmp_path / "out" / env.FILE_NAME, clean)
 
-    def try_out(suite: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
-        run, records = ranks.start("c", suite, 0, plan.text(), dict(changed))
+    def try_out(
+        suite: str, number: int, plan: Plan, changed: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        run, records = ranks.start("c", suite, number, plan.text(), dict(changed))
         if run.outcome == "failed":
-            return run.reason + run.stderr
+            return proof.Failed(run.reason, run.stderr)
         return {
             (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
             for one in records

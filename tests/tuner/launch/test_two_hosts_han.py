@@ -43,10 +43,12 @@ def menu() -> tuple[spaces.Space, Menu]:
     return space, Menu(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
 
 
-def outcomes(ranks: Starter, plan: Plan, environment: Mapping[str, str]) -> proof.Outcomes | str:
-    run, records = ranks.start("c", plan.name, 0, plan.text(), dict(environment))
+def outcomes(
+    ranks: Starter, number: int, plan: Plan, environment: Mapping[str, str]
+) -> proof.Outcomes | proof.Failed:
+    run, records = ranks.start("c", plan.name, number, plan.text(), dict(environment))
     if run.outcome == "failed":
-        return run.reason + run.stderr
+        return proof.Failed(run.reason, run.stderr)
     return {
         (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
         for one in records
@@ -90,7 +92,7 @@ def test_what_is_exported_decides_and_the_rules_alone_do_not(
         with several(two_hosts, tmp_path).folder("proof") as folder:
             return proof.prove(
                 ranks.family,
-                lambda name, asked, changed: outcomes(ranks, asked, changed),
+                lambda name, number, asked, changed: outcomes(ranks, number, asked, changed),
                 plan,
                 given,
                 [winner],

@@ -253,6 +253,23 @@ def test_who_aborts_a_launch_is_found_and_the_others_go_on(
             assert innocent <= measured
 
 
+def test_a_launch_that_fails_by_chance_costs_no_candidate(db: Database, campaign: Campaign) -> None:
+    """Every fourth one does, whatever is in force in it; one candidate is in it alone."""
+    begun = itertools.count(1)
+    starter = exact(Costs(), aborts=lambda values: bool(values) and next(begun) % 4 == 0)
+    found = race(db, campaign, starter, BCAST)
+    assert [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+    assert {one.state for one in found[BCAST]} == {"measured"}
+
+
+def test_one_that_never_begins_is_condemned_by_two(db: Database, campaign: Campaign) -> None:
+    starter = exact(Costs(), aborts=lambda values: "knomial" in values)
+    found = race(db, campaign, starter, BCAST)
+    assert by(found[BCAST], "knomial").state == "failed"
+    failed = [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+    assert len(failed) == 2
+
+
 def test_the_case_under_way_is_out_and_the_other_sizes_are_not(
     db: Database, campaign: Campaign
 ) -> None:
@@ -292,13 +309,33 @@ def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Cam
     assert all(one.state == "measured" for one in found[REDUCE] + found[SCAN])
 
 
+def beside_scan() -> str:
+    """An algorithm of Bcast that is in force in launches with one of Scan."""
+    shared = len(candidates("MPI_Scan")) - 1
+    return dict(candidates("MPI_Bcast")[shared].knobs)["coll_tuned_bcast_algorithm"]
+
+
 def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:
+    guilty = beside_scan()
+
     def lies(function: str, values: set[str]) -> bool:
-        return "split_binary_tree" in values and function in ("MPI_Bcast", "MPI_Scan")
+        return guilty in values and function in ("MPI_Bcast", "MPI_Scan")
 
     found = race(db, campaign, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
-    assert by(found[BCAST], "split_binary_tree").state == "wrong"
+    assert by(found[BCAST], guilty).state == "wrong"
     assert all(one.state == "measured" for one in found[SCAN])
+
+
+def test_whose_results_are_spoilt_is_not_blamed(db: Database, campaign: Campaign) -> None:
+    """Scan is wrong where Bcast has that algorithm in force, and Bcast is right."""
+    guilty = beside_scan()
+
+    def lies(function: str, values: set[str]) -> bool:
+        return guilty in values and function == "MPI_Scan"
+
+    found = race(db, campaign, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
+    assert all(one.state == "measured" for one in found[SCAN])
+    assert [one for one in runs.listing(db, campaign.id) if one.suite.endswith("a")]
 
 
 # --- replay ---------------------------------------------------------------------------------------

@@ -51,7 +51,8 @@ def command(
 
     if listing:
         for one in exporters().values():
-            click.echo(f"{one.name:12} {one.summary}")
+            whose = f" ({one.family})" if one.family else ""
+            click.echo(f"{one.name:14} {one.summary}{whose}")
         return
     if not formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")

@@ -72,6 +72,7 @@ def of(
     if report.winners:
         yield Text()
         yield winners(report)
+        yield from (Text(f"not proven: {text}") for text in report.not_proven())
     remaining = report.remaining()
     if remaining and report.searches:
         yield Text()

@@ -167,7 +167,8 @@ def _of_module(name: str) -> tuple[Family, Installation]:
             for found in one.find(Path(folder).parent):
                 return one, msgspec.structs.replace(found, environment=added)
     raise PlumblineError(
-        f"module {name} puts no supported MPI library on PATH; name the prefix of the installation"
+        f"module {name} puts no supported MPI library on PATH; name the prefix of the installation "
+        "(where the module is loaded already, its library is the one without --mpi)"
     )
 
 

@@ -19,14 +19,12 @@ from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+from plumbline_exporters.impi_ranges import ADJUST, SILENT
 
 from . import Installation, Knob, family, hydra
 
-ADJUST = "I_MPI_ADJUST_"
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 NO_SUCH_PRESET = "99"
-# What never looks whether its preset applies: no canary of theirs is noticed.
-SILENT = ("MPI_Exscan", "MPI_Scan")
 _COMPLAINT = re.compile(
     r"MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
 )
@@ -109,14 +107,18 @@ class IntelMpi:
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
         """One a function. A preset that does not exist makes the library drop the whole variable,
-        so this shows that the variable decides the function; not where one range ends."""
+        so this shows that the variable decides the function; not where one range ends. Some
+        functions fall back where nothing is set, too, so that the control is as loud."""
         del folder
+        loud = {**environment, FALLBACKS_FAIL: "1"}
         return [
             Canary(
                 name=name,
-                environment={**environment, name: spoilt(value), FALLBACKS_FAIL: "1"},
+                environment={**loud, name: spoilt(value)},
                 functions=(_function(name),),
                 fails="nothing" if _function(name) in SILENT else "launch",
+                says=rf"\b{name.removeprefix(ADJUST)}: algo #\S+ has fallback",
+                control=loud,
             )
             for name, value in sorted(environment.items())
             if name.startswith(ADJUST) and name != FALLBACKS_FAIL

@@ -18,7 +18,7 @@ from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters import mpich_selection
+from plumbline_exporters import mpich_coll, mpich_selection
 
 from . import Installation, Knob, family, hydra, variables
 
@@ -109,7 +109,9 @@ class Mpich:
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
                 wrong = dict(environment) | {name: "canary"}
-                found.append(Canary(name=name, environment=wrong, fails="launch"))
+                function = mpich_coll.function_of(name)
+                functions = (function,) if function else ()
+                found.append(Canary(name, wrong, functions=functions, fails="launch"))
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.canary import Canary
+from plumbline_exporters import mpich_coll
 
 from . import Installation, Knob, family, hydra, mpiname
 from .mpich import Mpich
@@ -51,11 +52,14 @@ class Mvapich(Mpich):
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
         """MPI_Init ends a launch whose variable has no legal value."""
         del folder
-        return [
-            Canary(name=name, environment={**environment, name: NO_SUCH_VALUE}, fails="launch")
-            for name in sorted(environment)
-            if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF
-        ]
+        found = []
+        for name in sorted(environment):
+            if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF:
+                function = mpich_coll.function_of(name)
+                wrong = {**environment, name: NO_SUCH_VALUE}
+                functions = (function,) if function else ()
+                found.append(Canary(name, wrong, functions=functions, fails="launch"))
+        return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         return sorted(name for name in environment if _SETTINGS.match(name) or name in hydra.OURS)

@@ -110,6 +110,7 @@ class SimGrid:
                     environment={**environment, OPTIONS: " ".join(spoilt)},
                     functions=(function,),
                     fails="launch",
+                    says=f"has no algorithm '{NO_SUCH_ALGORITHM}'",
                 )
             )
         return found

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.libraries import Family
-from plumbline.measure import Laboratory
+from plumbline.measure import NO_END, Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.records import Run
@@ -28,6 +28,8 @@ from .cells import Flaw, Target, index
 ENOUGH_ANCHORS = 5
 # A candidate under which launches fail in so many cells is left out of the others too.
 _STRIKES = 2
+# A launch that fails with no case under way may do so by chance: so many in a row condemn.
+_IN_A_ROW = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 
 Entries = Mapping[Target, Sequence[Candidate]]
@@ -43,6 +45,7 @@ class Setting(msgspec.Struct):
     chosen: dict[str, Candidate]
     cells: list[Target]
     sequence: int = 0
+    blameless: int = 0  # launches in a row that failed with none of its cases under way
     rounds: list[int | None] = msgspec.field(default_factory=list)
 
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
@@ -77,9 +80,9 @@ def settings_of(entries: Entries) -> list[tuple[dict[str, Candidate], list[Targe
 
 
 class ColdHeat:
-    """The launches of one heat. `flaws` are the outcomes of candidates that gave no result. What
-    fails is found by taking settings apart: the function whose case was under way, or one half
-    after the other, until one candidate is left."""
+    """The launches of one heat; with `repeats` they repeat each other. `flaws` are the outcomes of
+    candidates that gave no result. What fails is found by taking settings apart: the function whose
+    case was under way, or one half after the other, until one candidate is left."""
 
     def __init__(
         self,
@@ -89,12 +92,15 @@ class ColdHeat:
         environment: Mapping[str, str],
         entries: Entries,
         anchors: Anchors,
+        *,
+        repeats: bool = False,
     ) -> None:
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self._lab = lab
         self._plan = plan
         self._environment = environment
         self._anchors = anchors
+        self._repeats = repeats
         self._active = [
             Setting(f"{suite}-cold-{number + 1:02d}", chosen, cells)
             for number, (chosen, cells) in enumerate(settings_of(entries))
@@ -119,10 +125,10 @@ class ColdHeat:
             self._all += [one for one in parts if one is not setting]
             waiting[:0] = parts
 
-    def ratios(self, reference: str, *, exact: bool) -> dict[Target, dict[Candidate, list[float]]]:
+    def ratios(self, reference: str) -> dict[Target, dict[Candidate, list[float]]]:
         """log(candidate / default), a launch each, against the suite `reference` of the library as
-        it is, whose launches are the rounds. Unless it is `exact`, without the factor that two
-        launches differ by: the median over the anchors."""
+        it is, whose launches are the rounds. Where launches do not repeat each other, without the
+        factor that two of them differ by: the median over the anchors."""
         lab = self._lab
         plain = index(runs.medians(lab.db, lab.campaign, [reference]))
         rounds = _finished(lab, reference)
@@ -138,7 +144,7 @@ class ColdHeat:
                     if run in times and rounds[number] in plain.get(cell, ())
                 }
                 anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
-                factor = statistics.median(anchored) if anchored and not exact else 0.0
+                factor = statistics.median(anchored) if anchored and not self._repeats else 0.0
                 for (target, one), value in logs.items():
                     candidate = setting.chosen.get(target.function)
                     if one == DEFAULT and candidate and (target, candidate) not in self.flaws:
@@ -175,10 +181,11 @@ class ColdHeat:
         if done.run.outcome == "failed":
             guilty = None if done.culprit is None else plan.cases[done.culprit]
             return self._failed(setting, done.run, guilty)
+        setting.blameless = 0
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
-        if len(suspects) > 1:
-            # One may spoil what the others are compared with, so each is tried without them.
+        if suspects and len(setting.chosen) > 1:
+            # One may spoil the results of another, so that each is tried without the others.
             setting.rounds.append(None)
             return self._apart(setting, suspects)
         for target, flaw in flaws.items():
@@ -195,6 +202,10 @@ class ColdHeat:
             half = len(functions) // 2
             return [setting.part("a", functions[:half]), setting.part("b", functions[half:])]
         (candidate,) = setting.chosen.values()
+        setting.blameless = 0 if own else setting.blameless + 1
+        chance = not (own or self._repeats or run.reason.startswith(NO_END))
+        if chance and setting.blameless < _IN_A_ROW:
+            return [setting]
         if case is not None and own:
             found = Flaw("failed", "a launch failed with this case under way")
             self.flaws[Target(case.function, case.bytes), candidate] = found

@@ -213,7 +213,15 @@ class Race:
         suite = f"{self._suite}-{name}"
         plan = msgspec.structs.replace(self._plan, cases=tuple(dict.fromkeys(cases)))
         series = Series(self._lab, suite, plan, self._environment)
-        beside = ColdHeat(self._lab, suite, self._plan, self._environment, cold, anchors)
+        beside = ColdHeat(
+            self._lab,
+            suite,
+            self._plan,
+            self._environment,
+            cold,
+            anchors,
+            repeats=self._effort.repeats,
+        )
         for number in range(launches):
             series.advance()
             beside.round(number)
@@ -231,7 +239,7 @@ class Race:
             self._entered |= {(target, one) for target, those in cold.items() for one in those}
             for (target, candidate), flaw in beside.flaws.items():
                 self._fail(target, candidate, flaw)
-            for target, found in beside.ratios(suite, exact=self._effort.repeats).items():
+            for target, found in beside.ratios(suite).items():
                 known = self._cold.setdefault(target, {})
                 for candidate, logs in found.items():
                     known.setdefault(candidate, []).extend(logs)
