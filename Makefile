@@ -33,8 +33,8 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-applications check bench bench-scale test-scale install clean \
-        distclean
+.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts \
+        test-applications test-scale check bench bench-scale install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -61,6 +61,9 @@ test: setup $(STAMPS)/test-packages build setup-mpis  ## all tests (ARGS for pyt
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
+
+test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

@@ -60,7 +60,7 @@ struct pl_pingpong {
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 
 /* When knobs are written (measure/config.h). */
-enum pl_switch { PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL };
+enum pl_switch { PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL, PL_SWITCH_START };
 
 struct pl_plan {
     char *text; /* the names below point into it */

@@ -80,11 +80,16 @@ static bool take_runtime(struct pl_parser *parser, const char *value)
 
 static bool take_knobs(struct pl_parser *parser, const char *value)
 {
-    bool call = strcmp(value, "call") == 0;
-    parser->plan->knobs = call ? PL_SWITCH_CALL : PL_SWITCH_COMMUNICATOR;
-    return call || strcmp(value, "communicator") == 0 ||
-           pl_refuse(parser, "no such way to switch knobs; write communicator (it keeps the values "
-                             "it was made under) or call (each call reads them)");
+    static const char *const names[] = {"communicator", "call", "start"};
+    static const enum pl_switch ways[] = {PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL, PL_SWITCH_START};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(value, names[i]) == 0) {
+            parser->plan->knobs = ways[i];
+            return true;
+        }
+    return pl_refuse(parser, "no such way to switch knobs; write communicator (it keeps the values "
+                             "it was made under), call (each call reads them) or start (the launch "
+                             "was started with them)");
 }
 
 static bool take_window_us(struct pl_parser *parser, const char *value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.process import Finished
 from plumbline_db import ndjson
-from plumbline_db.records import UNBOUNDED_BYTES, Samples, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, ProbeRecord, Samples, Winner
 from plumbline_exporters.impi_ranges import knob
 from tests.db import build
 from tests.tuner.families import installations
@@ -55,10 +56,16 @@ def run(
 ) -> tuple[Finished, dict[tuple[str, int], list[int]]]:
     """One launch, and its samples (ns) by cell."""
     cases = tuple(PlanCase(function, size) for function, size in cells)
-    plan, out = folder / "plan", folder / "out.ndjson"
-    plan.write_text(Plan("test", 1, cases, blocks=1, reps=reps).text())
-    out.unlink(missing_ok=True)
-    words = [str(probe(found)), "--plan", str(plan), "--out", str(out)]
-    done = started(FAMILY, found, RANKS, words, extra)
-    records = ndjson.decode(out) if out.is_file() else []
+    done, records = launch(found, folder, extra, Plan("test", 1, cases, blocks=1, reps=reps))
     return done, {cells[one.case]: one.ns for one in records if isinstance(one, Samples)}
+
+
+def launch(
+    found: Installation, folder: Path, extra: dict[str, str], plan: Plan
+) -> tuple[Finished, Sequence[ProbeRecord]]:
+    file, out = folder / "plan", folder / "out.ndjson"
+    file.write_text(plan.text())
+    out.unlink(missing_ok=True)
+    words = [str(probe(found)), "--plan", str(file), "--out", str(out)]
+    done = started(FAMILY, found, RANKS, words, extra)
+    return done, ndjson.decode(out) if out.is_file() else []

@@ -91,8 +91,8 @@ class Cluster:
         self._stop("slurmctld", kill=True)
         shutil.rmtree(self.folder / "state")
         (self.folder / "state").mkdir()
-        self._start("slurmctld", "-D", "-i")
-        self._until_idle()
+        # Called from threads: setpriv would end it with the thread.
+        self._start("slurmctld", "-D", "-i", alone=True)
 
     def start(self) -> None:
         self._start(
@@ -127,11 +127,13 @@ class Cluster:
                 if daemon.poll() is not None:
                     raise NotAllowed(f"{name} ends with status {daemon.returncode}")
 
-    def _start(self, *words: str, key: str = "") -> None:
+    def _start(self, *words: str, key: str = "", alone: bool = False) -> None:
         program = shutil.which(words[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if program is None:
             raise NotAllowed(f"there is no {words[0]} (Debian: slurm-wlm, munge)")
-        setpriv = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
+        setpriv = ["setpriv", "--pdeathsig", "TERM", "--"]
+        if alone or shutil.which("setpriv") is None:
+            setpriv = []
         with (self.folder / f"{key or words[0]}.out").open("ab") as out:
             self._daemons[key or words[0]] = subprocess.Popen(
                 [*setpriv, program, *words[1:]],

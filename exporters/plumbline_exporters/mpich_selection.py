@@ -30,6 +30,15 @@ _TABLE = re.compile(rb'\{"collective=[^\0]+\}(?=\0)')
 _MARK = "plumbline="  # parameters that an algorithm does not know are not looked at
 _MOST_BYTES = 2**31 - 1  # the library reads sizes as int
 
+# What is wrong for every function but its own, and what is for that one.
+_STRANGERS = {
+    "algorithm": ("MPIR_Barrier_intra_smp", "MPIR_Exscan_intra_recursive_doubling"),
+    "composition": (
+        "MPIDI_Barrier_intra_composition_alpha",
+        "MPIDI_Exscan_intra_composition_alpha",
+    ),
+}
+
 Tree = dict[str, Any]
 
 
@@ -149,7 +158,12 @@ def _bounds(
 
 def _left_to_algorithms(winner: Winner, branch: Tree) -> Tree:
     del branch
-    return {f"composition={mpich_coll.COLLECTIVES[winner.function].composition}": {}}
+    composition = mpich_coll.COLLECTIVES[winner.function].composition
+    return {f"composition={composition}": {_mark(winner): {}}}
+
+
+def _mark(winner: Winner) -> str:
+    return f"{_MARK}{winner.bytes_from}-{winner.bytes_to}"
 
 
 def _choice(winner: Winner, branch: Tree) -> Tree:
@@ -157,7 +171,7 @@ def _choice(winner: Winner, branch: Tree) -> Tree:
     name = mpich_coll.algorithm(winner) or ""
     tree: Tree = mpich_coll.leaf(winner, name)
     for inside in tree.values():
-        inside[f"{_MARK}{winner.bytes_from}-{winner.bytes_to}"] = {}
+        inside[_mark(winner)] = {}
     for key, value in reversed(mpich_coll.guards(winner.function, name)):
         if key == "count":
             tree = {"count<pow2": branch, "count=any": tree}
@@ -167,7 +181,8 @@ def _choice(winner: Winner, branch: Tree) -> Tree:
 
 
 class Spoilt(msgspec.Struct, frozen=True):
-    """A table whose choice for one winner is an algorithm of another function."""
+    """A table whose choice for one winner is that of another function, for winners that start from
+    `bytes_from` to `bytes_to`."""
 
     function: str
     bytes_from: int
@@ -176,27 +191,26 @@ class Spoilt(msgspec.Struct, frozen=True):
 
 
 def spoilt(text: str) -> Iterator[Spoilt]:
-    """A copy of the table `text` for each choice of ours in it."""
+    """A copy of the table `text`, of either kind, for each choice of ours in it. The library ends a
+    process that meets what is spoilt."""
     table = json.loads(text)
     for key in table:
         name = key.removeprefix("collective=")
         for mark in sorted({mark for _, mark in _marks(table[key])}):
             changed = copy.deepcopy(table)
-            stranger = "MPIR_Scan_intra_recursive_doubling"
-            if name == "scan":
-                stranger = "MPIR_Barrier_intra_smp"
             for leaf, found in list(_marks(changed[key])):
                 if found == mark:
+                    kind = next(iter(leaf)).partition("=")[0]
                     leaf.clear()
-                    leaf[f"algorithm={stranger}"] = {}
-            first, last = (int(word) for word in mark.removeprefix(_MARK).split("-"))
-            yield Spoilt(f"MPI_{name.capitalize()}", first, last, json.dumps(changed))
+                    leaf[f"{kind}={_STRANGERS[kind][name == 'barrier']}"] = {}
+            first = int(mark.removeprefix(_MARK).partition("-")[0])
+            yield Spoilt(f"MPI_{name.capitalize()}", first, first, json.dumps(changed))
 
 
 def _marks(tree: Tree) -> Iterator[tuple[Tree, str]]:
     """Ends of branches that are ours, with their marks."""
     for key, below in tree.items():
-        if key.startswith("algorithm="):
+        if key.startswith(tuple(f"{kind}=" for kind in _STRANGERS)):
             for word in below:
                 if word.startswith(_MARK):
                     yield tree, word

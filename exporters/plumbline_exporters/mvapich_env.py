@@ -1,5 +1,5 @@
-"""A POSIX shell file for MVAPICH2: variables that hold for every call of a process, by size where
-the library can be told so."""
+"""POSIX shell files for MVAPICH2 and MVAPICH: variables that hold for every call of a process, by
+size where the library can be told so."""
 
 from __future__ import annotations
 
@@ -16,18 +16,34 @@ from plumbline_exporters.registry import exporter
 
 
 @exporter(
-    "mvapich-env",
+    "mvapich2-env",
     "shell file to source before mpiexec",
     needs=("profile",),
     family="mvapich2",
 )
+def files_2(bundle: Bundle) -> dict[str, str]:
+    said = "The library says nothing of a value that it does not take."
+    return _files(bundle, "Environment for MVAPICH2, written by Plumbline.", said)
+
+
+@exporter(
+    "mvapich-env",
+    "shell file to source before mpiexec",
+    needs=("profile",),
+    family="mvapich",
+)
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, "Environment for MVAPICH2, written by Plumbline.")
+    said = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING is left as it is: what is set here is not tuned."
+    return _files(bundle, "Environment for MVAPICH, written by Plumbline.", said)
+
+
+def _files(bundle: Bundle, what: str, remark: str) -> dict[str, str]:
+    lines = heading(bundle, what)
     lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
     lines.append(
         "# mpiexec carries the environment to all nodes; mpirun_rsh wants the variables as"
     )
-    lines.append("# arguments. The library says nothing of a value that it does not take.")
+    lines.append(f"# arguments. {remark}")
     for name, value in variables(bundle).items():
         lines.append(f"export {name}={shlex.quote(value)}")
     text = "\n".join(lines) + "\n"
@@ -58,7 +74,7 @@ def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
     if group[0].bytes_from != 0 or group[-1].bytes_to != UNBOUNDED_BYTES:
         raise PlumblineError(
             f"{function}: there are winners from {sizes(group[0])} to {sizes(group[-1])} alone; "
-            "MVAPICH2 cannot be told to decide itself at the others"
+            "the library cannot be told to decide itself at the others"
         )
     if len(group) == 1:
         return dict(first)
@@ -82,7 +98,9 @@ def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
     try:
         text = mv2_ranges.write(ranges)
     except ValueError as error:
-        raise PlumblineError(f"{function}: {error}; MVAPICH2 wants an algorithm there") from error
+        raise PlumblineError(
+            f"{function}: {error}; the library wants an algorithm there"
+        ) from error
     return rest | {knob: text} | mv2_ranges.companions(knob)
 
 

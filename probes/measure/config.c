@@ -3,6 +3,7 @@
 
 #include "measure/knob.h"
 #include "system/cvar.h"
+#include "system/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,28 @@ static int write_knob(const struct pl_knob *knob, enum pl_switch when, const cha
     return 1;
 }
 
+/* Whether a variable has the value that the launch was started with; `reason` says that it has not.
+ */
+static void compare_knob(const struct pl_knob *knob, char read[PL_READING], char *reason,
+                         size_t size)
+{
+    struct pl_cvar cvar;
+    struct pl_cvar_value wanted, unset = {.count = 1};
+    char expected[PL_CVAR_TEXT];
+    char *text = pl_cvar_find(knob->name, &cvar) ? pl_survey_one(cvar.index) : NULL;
+
+    if (!text)
+        return;
+    snprintf(read, PL_READING, "%s", text);
+    snprintf(expected, sizeof expected, "%s", knob->value);
+    if (cvar.type != MPI_CHAR && pl_cvar_parse(&cvar, knob->value, &unset, &wanted))
+        pl_cvar_format(&cvar, &wanted, expected, sizeof expected);
+    if (strcmp(text, expected) != 0)
+        snprintf(reason, size, "%s: started with '%s', '%s' reads back", knob->name, knob->value,
+                 read);
+    free(text);
+}
+
 static bool restore(const struct pl_written *undo, char *reason, size_t size)
 {
     struct pl_cvar_value now;
@@ -169,11 +192,16 @@ bool pl_config_open(struct pl_config_state *state, const struct pl_groups *group
     if (pl_p2p_agree(world, !good))
         goto out;
 
-    for (int i = 0; i < config->knob_count && !*state->reason; i++)
+    const bool at_start = when == PL_SWITCH_START;
+    for (int i = 0; at_start && i < config->knob_count && world->rank == 0; i++)
+        compare_knob(&config->knobs[i], state->read[i], state->reason, sizeof state->reason);
+    for (int i = 0; !at_start && i < config->knob_count && !*state->reason; i++)
         written += write_knob(&config->knobs[i], when, library, &undo[written], state->read[i],
                               state->reason, sizeof state->reason);
     state->in_force = !pl_p2p_agree(world, *state->reason != '\0');
-    if (state->in_force && at_calls) {
+    if (state->in_force && at_start) {
+        share_communicators(groups, state->comms);
+    } else if (state->in_force && at_calls) {
         share_communicators(groups, state->comms);
         state->written = undo;
         state->written_count = written;

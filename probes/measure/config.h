@@ -1,6 +1,7 @@
 /* Configurations in force, one for each config line of the plan. Where communicators keep values
  * (knobs=communicator), it is a communicator; where each call reads them (knobs=call), the values
- * themselves, written before the calls of a case and put back after them. */
+ * themselves, written before the calls of a case and put back after them; where the launch was
+ * started with them (knobs=start), nothing: they are read back, as far as they can be. */
 #ifndef PL_CONFIG_H
 #define PL_CONFIG_H
 
@@ -23,6 +24,8 @@ struct pl_config_state {
 
 /* Collective. Writes the knobs, reads them back, duplicates MPI_COMM_WORLD for each group (not for
  * knobs=call: libraries keep fast paths for the first communicators), restores the old values.
+ * With knobs=start rank 0 compares what the library says; a knob that is no variable of MPI_T, or
+ * an unreadable one, stays unproven (`read` is "").
  * False when memory is short or an old value could not be restored
  * (`reason` says which): what comes later would be measured under a knob that nobody asked for. */
 bool pl_config_open(struct pl_config_state *state, const struct pl_groups *groups,

@@ -62,10 +62,9 @@ static int collect(FILE *in, char **values, int first)
     return next;
 }
 
-bool pl_survey(char **values, int count)
+static bool survey(char **values, int first, int count)
 {
-    memset(values, 0, (size_t)count * sizeof *values);
-    for (int next = 0; next >= 0 && next < count;) {
+    for (int next = first; next >= 0 && next < count;) {
         int ends[2];
         if (pipe(ends) != 0)
             return false;
@@ -89,4 +88,20 @@ bool pl_survey(char **values, int count)
         next++; /* the one at which the child died, or the end */
     }
     return true;
+}
+
+bool pl_survey(char **values, int count)
+{
+    memset(values, 0, (size_t)count * sizeof *values);
+    return survey(values, 0, count);
+}
+
+char *pl_survey_one(int index)
+{
+    char **values = calloc((size_t)index + 1, sizeof *values);
+    char *found = NULL;
+    if (values && survey(values, index, index + 1))
+        found = values[index];
+    free(values);
+    return found;
 }

@@ -11,5 +11,7 @@
 /* values[i] is the text of variable i, from malloc, or NULL where it cannot be read. False: no
  * child could be started or memory is short. */
 bool pl_survey(char **values, int count);
+/* The same for one of them. */
+char *pl_survey_one(int index);
 
 #endif

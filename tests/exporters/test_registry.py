@@ -26,7 +26,11 @@ FULL = (
 
 # Of the library's own parameters every format says those of its library.
 FULL_OF = {
-    "mvapich-env": (everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="2"), *FULL[1:]),
+    f"{name}-env": (everywhere("MPI_Allreduce", **knobs), *FULL[1:])
+    for name, knobs in (
+        ("mvapich2", {"MV2_INTER_ALLREDUCE_TUNING": "2"}),
+        ("mvapich", {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}),
+    )
 }
 
 
@@ -70,10 +74,14 @@ def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
 def test_formats() -> None:
     assert sorted(exporters()) == [
         "env",
+        "impi-env",
         "json",
         "mca-params",
-        "ompi-han-rules",
+        "mpich-env",
+        "mpich-json",
         "mvapich-env",
+        "mvapich2-env",
+        "ompi-han-rules",
         "ompi-rules",
         "profile",
         "simgrid-env",
@@ -120,7 +128,7 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no export format csh; there are: env, json"):
+    with pytest.raises(UsageError, match="no export format csh; there are: env, impi-env, json"):
         write(placed(tmp_path), ["json", "csh"])
     assert list(tmp_path.iterdir()) == []
 

@@ -164,6 +164,17 @@ def test_what_becomes_slower_elsewhere_is_the_knobs_doing() -> None:
     assert why.startswith("MPI_Allgather at 16384 B became slower: 1.4")
 
 
+def test_a_knob_that_makes_other_sizes_of_its_function_slower_is_dropped() -> None:
+    """Setting a variable of Intel MPI turns off its faster way for small messages."""
+    knob = winner("MPI_Allreduce", configuration={"I_MPI_ADJUST_ALLREDUCE": "8"})
+    ours = winner("MPI_Allreduce", variant="allreduce_ring", configuration={})
+    cells = {("MPI_Allreduce", 16384): 0.5, ("MPI_Allreduce", 32): 3.0}
+    kept, dropped = judged([knob], cells)
+    assert kept == [] and dropped[0][1].startswith("MPI_Allreduce at 32 B became slower: 3.0")
+    kept, dropped = judged([ours], cells)
+    assert [one.variant for one in kept] == ["allreduce_ring"] and not dropped
+
+
 def test_what_cannot_reach_a_function_is_not_blamed_for_it() -> None:
     knob = winner("MPI_Allreduce")
     cells = {("MPI_Allreduce", 16384): 0.5, ("MPI_Gather", 16384): 1.4}

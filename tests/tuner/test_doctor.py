@@ -45,11 +45,11 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
     subjects = ["library", "probe", "search space", "launch", "factors", "libraries"]
-    assert list(of) == [*subjects, "machine", "database", "tools", "simulator"]
+    assert list(of) == [*subjects, "machine", "database", "tools", "simulator", "schedulers"]
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
-    assert "MVAPICH2 was never run" in of["libraries"][0].text
+    assert "MVAPICH2 was never run" in of["libraries"][1].text
     assert "will be made" in of["database"][0].text
     assert not (tmp_path / "state").exists()
 
@@ -109,7 +109,7 @@ def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_space_that_does_not_agree(
     healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    knobs = {name: knob for name, knob in healthy.knobs.items() if "priority" not in name}
+    knobs = {name: knob for name, knob in healthy.knobs.items() if name != "coll_tuned_priority"}
     other = msgspec.structs.replace(healthy, knobs=knobs)
     monkeypatch.setattr(doctor, "workbench", lambda *_, **__: other)
     (one,) = found(tmp_path / "x.db")["search space"]

@@ -14,7 +14,7 @@ from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Cache, Clock, Factor, Header, ProbeRecord, Run
+from plumbline_db.records import Cache, Clock, Event, Factor, Header, ProbeRecord, Run
 from tests.db import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,8 +134,16 @@ def test_suites_may_be_asked_for_different_things() -> None:
 class Machine:
     """A starter of launches that are made up; `now` is what their header says."""
 
+    may_differ = frozenset[str]()
+
     def __init__(self) -> None:
         self.now = header()
+
+    def events(self, id: str) -> list[Event]:
+        del id
+        return []
+
+    def stored(self, id: str) -> None: ...
 
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
@@ -167,3 +175,19 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
     with pytest.raises(PlumblineError, match="environment PLUMBLINE_PROFILE"):
         lab.launch("before", 2, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 3
+
+
+def test_what_intel_mpi_makes_anew_for_each_launch_is_not_compared() -> None:
+    own = {
+        "HYDRA_BSTRAP_UPSTREAM_FD": "7",
+        "I_MPI_HYDRA_UUID": "3a520000-5ce9-3fb4-cd60-0600ead7c44f",
+        "I_MPI_INFO_CACHE_SIZE": "0,0,0",
+        "I_MPI_PIN_MAPPING": "2:0 0,1 1",
+        "FI_PSM3_UUID": "3a520000-5ce9-3fb4-cd60-0600ead7c44f",
+    }
+    other = dict.fromkeys(own, "x")
+    theirs = {"I_MPI_FABRICS": "shm", "I_MPI_HYDRA_BOOTSTRAP": "slurm", "FI_PROVIDER": "tcp"}
+    launches = [("a", header(environment=own | theirs)), ("b", header(environment=other | theirs))]
+    assert factors.differences(launches) == []
+    launches[1] = ("b", header(environment=other | theirs | {"I_MPI_FABRICS": "ofi"}))
+    assert [one.factor for one in factors.differences(launches)] == ["environment I_MPI_FABRICS"]

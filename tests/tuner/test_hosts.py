@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.campaign_file import tasks
 from plumbline.hosts import Hosts, Reach, named
 from plumbline.libraries import hydra
 from plumbline.libraries.openmpi import OpenMpi
@@ -43,6 +44,16 @@ def test_fewer_nodes_are_the_first_hosts(tmp_path: Path) -> None:
     assert isinstance(found.hosts, Hosts)
     assert found.hosts.names == ["a"]
     assert found.placement(None) == Placement(nodes=1, ppn=4)
+
+
+def test_layouts_of_a_file_are_the_first_hosts(tmp_path: Path) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(f'layouts = ["1x4", "2x2"]\n{TWO}')
+    one, two = (task.settings for task in tasks(file, {}, None))
+    assert (one.placement(None), two.placement(None)) == (
+        Placement(nodes=1, ppn=4),
+        Placement(nodes=2, ppn=2),
+    )
 
 
 @pytest.mark.parametrize(

@@ -202,3 +202,12 @@ def test_the_probe_reads_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory
     )
     assert done.returncode == 0, (done.stderr, plan.text())
     assert f"{len(plan.cases)} cases" in done.stdout
+
+
+def test_when_knobs_are_written_is_said_where_there_are_any() -> None:
+    plain = PlanCase("MPI_Bcast", 8)
+    plan = Plan("p", 1, (plain,), knobs="call")
+    assert "knobs=" not in plan.text()
+    tuned = msgspec.structs.replace(plain, knobs=(("MPIR_CVAR_BCAST_TREE_KVAL", "4"),))
+    assert " knobs=call" in msgspec.structs.replace(plan, cases=(tuned,)).text()
+    assert " knobs=" not in Plan("p", 1, (tuned,)).text()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline import proof
+from plumbline.canary import Canary
 from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline.plan import Plan, PlanCase
@@ -224,6 +225,18 @@ def test_a_variable_that_is_not_set_is_named() -> None:
         "the exported files set no parameter of the library",
         f"{proof.PROFILE} is not set by the exported files",
     ]
+
+
+def test_a_winner_that_no_canary_concerns_is_not_in_force() -> None:
+    class OneFunction(OpenMpi):
+        def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+            return [Canary("X", dict(environment), functions=("MPI_Bcast",), fails="launch")]
+
+    found = proof.prove(OneFunction(), lambda *_: "exit 1", PLAN, {}, [BCAST, GATHER], SIZES)
+    assert found.problems == ["MPI_Gather at 64 B: no exported setting decides it"]
+    assert found.missed == [PlanCase("MPI_Gather", 64)]
+    assert [one.function for one in found.tried] == ["MPI_Gather", "MPI_Bcast"]
+    assert len(found.statements) == 1
 
 
 def test_no_winners_nothing_to_prove() -> None:

@@ -157,9 +157,11 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
 
 
 def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
-    """What a search tries, or an exported file sets, cannot be in force in every launch."""
+    """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
+    every launch. Settings of the whole process can, as none is chosen for a function."""
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
-    for knob in bench.space.knobs() if fixed else ():
+    of_the_process = {one.knob for one in bench.space.setting}
+    for knob in bench.space.knobs().keys() - of_the_process if fixed else ():
         taken |= set(bench.family.in_environment({knob: ""}))
     refused = sorted(taken & set(fixed))
     if refused:

@@ -8,6 +8,7 @@ the database like any other."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             elif library.startswith(modules.PREFIX):
                 prefix = Path(library)
             elif library and path is not None:
-                prefix = path.absolute().parent / library
+                prefix = Path(os.path.normpath(path.absolute().parent / library))
             found.append(Task(settings_file.of(where, own, overrides), prefix))
     return found
 

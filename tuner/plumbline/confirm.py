@@ -253,14 +253,16 @@ def judge_winners(
 
 
 def _reaches(winner: Winner, cell: Target, built_on: Mapping[str, Collection[str]]) -> bool:
-    """Whether a winner can change what happens in a cell: its own, or, for a knob, a cell of a
-    function that the library may build on the tuned one (a variant of ours reaches no other)."""
+    """Whether a winner can change what happens in a cell: its own, or, for a knob, another size of
+    its function (a variable that is set may turn off what the library does without it) or a cell of
+    a function that the library may build on the tuned one. A variant of ours reaches no other."""
     if holds(winner, cell):
         return True
-    return (
-        winner.variant == "default"
-        and winner.function in built_on.get(cell.function, ())
-        and winner.bytes_from <= cell.bytes <= winner.bytes_to
+    if winner.variant != "default":
+        return False
+    built = winner.function in built_on.get(cell.function, ())
+    return winner.function == cell.function or (
+        built and winner.bytes_from <= cell.bytes <= winner.bytes_to
     )
 
 

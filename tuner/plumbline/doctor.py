@@ -47,6 +47,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("database", _database),
         ("tools", _tools),
         ("simulator", _simulator),
+        ("schedulers", _schedulers),
     ]
     for subject, check in checks:
         try:
@@ -105,6 +106,7 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     finding, records = _one_launch(bench, settings, {}, (), "starts")
     yield finding
     yield from _switched(bench, settings)
+    yield from _components(bench, settings)
     yield from _factors(records)
     if bench.family.untried:
         yield Finding("launch", "notes", bench.family.untried)
@@ -125,6 +127,19 @@ def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Fi
     else:
         environment = bench.family.in_environment(wanted)
         yield _one_launch(bench, settings, environment, (), f"takes {entry.knob}={chosen.name}")[0]
+
+
+def _components(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
+    """Who answers collectives, where the library says so."""
+    family = bench.family
+    if not isinstance(family, libraries.TellsComponents):
+        return
+    plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
+    starter = campaign.starter(bench, settings)
+    run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
+    if found := family.components(run.stderr):
+        text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
+        yield Finding("launch", "fine", text)
 
 
 def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -229,6 +244,32 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     done = process.run([promtool, "--version"], timeout_seconds=10)
     first = (done.stdout or done.stderr).splitlines()[:1]
     yield Finding("tools", "fine", first[0] if first else promtool)
+
+
+# What a launcher for each needs, and how it says its version.
+_SCHEDULERS = {
+    "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
+    "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
+    "flux": (("flux",), ("flux", "version")),
+}
+
+
+def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Only campaign files with such a table need one."""
+    del mpi_prefix, database
+    for name, (commands, version) in _SCHEDULERS.items():
+        missing = [one for one in commands if shutil.which(one) is None]
+        if missing:
+            text = f"[{name}] does not work here: there is no {', '.join(missing)}"
+            yield Finding("schedulers", "notes", text)
+            continue
+        done = process.run(version, timeout_seconds=30)
+        said = " ".join((done.stdout + done.stderr).split())[:100]
+        if done.status == 0:
+            yield Finding("schedulers", "fine", f"[{name}]: {said}")
+        else:
+            text = f"[{name}] does not work here: {' '.join(version)} fails: {said}"
+            yield Finding("schedulers", "notes", text)
 
 
 def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:

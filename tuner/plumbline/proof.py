@@ -86,6 +86,8 @@ def prove(
             canaries = family.canaries(without_preload, scratch)
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
+            else:
+                _without_canary(canaries, by_library, sizes, proof)
             for number, canary in enumerate(canaries):
                 if canary.fails == "nothing":
                     proof.statements.append(
@@ -106,6 +108,20 @@ def prove(
                 canary = Canary(name=Path(original).name, environment=spoilt)
                 _check(try_out, "profile", one, canary, proof)
     return proof
+
+
+def _without_canary(
+    canaries: Sequence[Canary],
+    winners: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    proof: Proof,
+) -> None:
+    """Winners for which nothing is set that could be spoilt are not in force."""
+    left = [one for one in winners if not any(canary.concerns(one) for canary in canaries)]
+    for cell in _cells(left, sizes):
+        proof.tried.append(cell)
+        proof.missed.append(cell)
+        proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
 
 
 def profile_canary(text: str) -> str:

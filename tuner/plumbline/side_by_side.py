@@ -41,13 +41,27 @@ class Line(msgspec.Struct, frozen=True):
     clock_error_seconds: float | None = None
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """Of each case of a plan: medians by the number of the launch, repetitions left out, and what
+    became of it."""
+
+    seconds: list[dict[int, float]]
+    dropped: list[int]
+    outcomes: list[str]
+
+
 def launch(
-    starter: Starter, name: str, plan: Plan, launches: int, environment: Mapping[str, str]
+    starter: Starter,
+    name: str,
+    plan: Plan,
+    launches: int,
+    environment: Mapping[str, str],
+    first: int = 0,
 ) -> list[list[ProbeRecord]]:
-    """The records of `launches` launches of `plan`, each with its own seed. Raises PlumblineError
-    when one fails."""
+    """The records of `launches` launches of `plan`, each with its own seed, by its number from
+    `first` on. Raises PlumblineError when one fails."""
     raw: list[list[ProbeRecord]] = []
-    for number in range(launches):
+    for number in range(first, first + launches):
         one = msgspec.structs.replace(plan, name=f"{name}-{number:03d}", seed=plan.seed + number)
         run, records = starter.start(name, name, number, one.text(), dict(environment))
         if run.outcome == "failed":
@@ -66,10 +80,14 @@ def run(
 ) -> tuple[list[Line], list[list[ProbeRecord]]]:
     """Like `launch`, with the lines in the order of the plan. `compare` takes log ratios, one a
     launch."""
-    seconds: list[dict[int, float]] = [{} for _ in plan.cases]  # by launch
+    raw = launch(starter, "measure", plan, launches, environment)
+    return lines(plan, measured(plan, raw), clock_error_seconds(raw), compare), raw
+
+
+def measured(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> Measured:
+    seconds: list[dict[int, float]] = [{} for _ in plan.cases]
     dropped = [0 for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
-    raw = launch(starter, "measure", plan, launches, environment)
     for number, records in enumerate(raw):
         refused = {one.case: one.reason for one in records if isinstance(one, Refused)}
         for number_of_case, times in _samples(records).items():
@@ -85,31 +103,43 @@ def run(
         for number_of_case, reason in refused.items():
             if not seconds[number_of_case]:
                 outcomes[number_of_case] = f"refused: {reason}"
-    clock_error_seconds = _clock_error_seconds(raw)
+    return Measured(seconds, dropped, outcomes)
+
+
+def lines(
+    plan: Plan,
+    found: Measured,
+    clock_error: float | None,
+    compare: Callable[[Sequence[float]], Comparison],
+    references: Mapping[int, Mapping[int, float]] | None = None,
+) -> list[Line]:
+    """`references` are the default's seconds by bytes and launch; None: they are in `found`."""
     defaults = {
         case.bytes: index
         for index, case in enumerate(plan.cases)
         if case == PlanCase(case.function, case.bytes)
     }
-    lines = []
+    made = []
     for index, case in enumerate(plan.cases):
-        reference = defaults.get(case.bytes, index)
-        lines.append(
+        ours = found.seconds[index]
+        if references is not None:
+            theirs: Mapping[int, float] = references.get(case.bytes, {})
+        else:
+            theirs = found.seconds[defaults.get(case.bytes, index)]
+        made.append(
             Line(
                 function=case.function,
                 variant=case.variant,
                 knobs=dict(case.knobs),
                 bytes=case.bytes,
-                outcome=outcomes[index],
-                seconds=list(seconds[index].values()),
-                ratio=None
-                if index == reference
-                else _ratio(seconds[index], seconds[reference], compare),
-                dropped=dropped[index],
-                clock_error_seconds=clock_error_seconds,
+                outcome=found.outcomes[index],
+                seconds=list(ours.values()),
+                ratio=None if ours is theirs else _ratio(ours, theirs, compare),
+                dropped=found.dropped[index],
+                clock_error_seconds=clock_error,
             )
         )
-    return lines, raw
+    return made
 
 
 def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
@@ -120,7 +150,7 @@ def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
     return found
 
 
-def _clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
+def clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
     errors_ns = [
         error
         for records in raw

@@ -179,6 +179,10 @@ static void check_rules(void)
     CHECK(refused(FIRST "set window_us=0\n" CASE, 2, "window_us=0", "sync=window"));
     CHECK(refused(FIRST CASE "set window_us=5 sync=roundtime\n", 3, "window_us=5", "sync=window"));
     CHECK(refused(FIRST "set budget_ms=5 sync=none\n" CASE, 2, "budget_ms=5", "nrep"));
+    CHECK(refused(FIRST "set knobs=never\n" CASE, 2, "knobs=never", "communicator"));
+    CHECK(refused(FIRST "set knobs=call\nconfig id=plain\n" CASE, 2, "knobs=call", "no config"));
+    CHECK(parse(FIRST "set knobs=call\nconfig id=c knob=1\n" CASE));
+    CHECK(plan.knobs == PL_SWITCH_CALL);
     CHECK(refused(FIRST "set clock_sync=hca3\n" CASE, 2, "clock_sync=hca3", "runtime=global"));
     CHECK(refused(FIRST "set clock_fit_ms=5\n" CASE, 2, "clock_fit_ms=5", "runtime=global"));
     CHECK(refused(FIRST "set clock_multiple=5\n" CASE, 2, "clock_multiple=5", "runtime=global"));

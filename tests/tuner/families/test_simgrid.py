@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from plumbline import libraries
 from plumbline.libraries.simgrid import SimGrid
+from plumbline.search import space as spaces
 from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters.simgrid_env import OPTIONS
+from tests.db import build
 from tests.tuner.families.conformance import Conformance
-from tests.tuner.families.installations import ON_PATH
+from tests.tuner.families.installations import ON_PATH, ROOT, write
+from tests.tuner.families.recorded.simgrid import FILES
+
+
+def chosen(function: str, algorithm: str) -> Winner:
+    knob = f"smpi/{function.removeprefix('MPI_').lower()}"
+    return build.winner(
+        function=function,
+        bytes_from=0,
+        bytes_to=UNBOUNDED_BYTES,
+        variant="default",
+        configuration={knob: algorithm},
+    )
 
 
 class TestSimGrid(Conformance):
     family = SimGrid()
     real = (ON_PATH,)
     different = (("version 3.32", "version 3.33"), ("none, release version", "47da2ed"))
+    whole = True
+    winners = (chosen("MPI_Gather", "ompi_binomial"), chosen("MPI_Reduce_scatter", "mpich_rdb"))
+
+    def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:
+        wanted = self.family.in_environment(winner.configuration)[OPTIONS]
+        return {"--cfg=smpi/coll-selector:ompi", wanted} == set(environment[OPTIONS].split())
+
+
+def test_knobs_are_what_simgrid_says(tmp_path: Path) -> None:
+    """Algorithms are those it names when it is asked for one that does not exist."""
+    (found, *_) = SimGrid().find(write(tmp_path, FILES))
+    knobs = SimGrid().knobs(found)
+    assert {"default", "ompi_binomial", "mpich"} <= knobs["smpi/gather"].choices.keys()
+    assert knobs["smpi/coll-selector"].choices == {}
+    threshold = knobs["smpi/send-is-detached-thresh"]
+    assert (threshold.type, threshold.value) == ("int", "65536")
+
+
+def test_algorithms_that_the_space_does_not_know_are_named(tmp_path: Path) -> None:
+    change = ("ompi_linear_sync", "ompi_new")
+    (found, *_) = SimGrid().find(write(tmp_path, FILES, change))
+    space = spaces.for_library(ROOT / "search-spaces", found.library)
+    assert spaces.differences(space, SimGrid().knobs(found)) == [
+        "smpi/gather: algorithm ompi_linear_sync is there in the search space and missing in the "
+        "library",
+        "smpi/gather: algorithm ompi_new is missing in the search space and there in the library",
+    ]
+
+
+def test_a_smpirun_that_says_nothing_of_its_options(tmp_path: Path) -> None:
+    (found, *_) = SimGrid().find(simgrid(tmp_path))
+    with pytest.raises(PlumblineError, match="shows no option: is this SimGrid's"):
+        SimGrid().knobs(found)
 
 
 def test_no_simgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

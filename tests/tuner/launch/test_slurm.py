@@ -53,13 +53,13 @@ def starter(home: Path, text: str, *, timeout_seconds: float = 60.0, **keys: Any
     program.write_text(f"#!/bin/bash\n{text}\n")
     program.chmod(0o755)
     family, installation = libraries.find()
-    keys = {"poll_seconds": 0.5, "grace_seconds": 3, "folder": str(home / "jobs")} | keys
+    keys = {"poll_seconds": 0.2, "grace_seconds": 3, "folder": str(home / "jobs")} | keys
     return Starter(
         family=family,
         installation=installation,
-        launcher=Slurm(SlurmTable(**keys)),
+        launcher=Slurm(SlurmTable(**keys), home),
         probe=program,
-        placement=Placement(nodes=1, ppn=2),
+        placement=Placement(nodes=1, ppn=4),
         timeout_seconds=timeout_seconds,
     )
 
@@ -111,7 +111,7 @@ def test_a_launch_is_a_job(home: Path, slurm: Cluster, monkeypatch: pytest.Monke
     monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
     monkeypatch.setenv("NOT_FOR_JOBS", "1")
     before = numbers(slurm)
-    text = f'test -s "$2" && cp {wanted} "$4"; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || env >&2'
+    text = f'test -s "$2" && cp {wanted} "$4"; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || env >&2'
     ranks = starter(home, text, setup="export MODULE='loaded  \"it\"'  # as it is\n")
     run, _ = ranks.start("c", "before", 0, "plan", {"OMPI_MCA_coll_tuned_use_dynamic_rules": "a'b"})
     assert (run.outcome, run.reason) == ("finished", "")
@@ -134,12 +134,6 @@ def test_a_node_that_sets_what_is_measured_is_refused(home: Path, slurm: Cluster
     ranks = starter(home, "exit 0", setup="export OMPI_MCA_coll=basic")
     with pytest.raises(PlumblineError, match=r"jobs of slurm get OMPI_MCA_coll .*unset it"):
         ranks.start("c", "s", 0, "plan", {})
-
-
-def test_how_a_program_ends_is_brought_back(home: Path) -> None:
-    run, _ = starter(home, "echo gone >&2; exit 7").start("c", "s", 0, "plan", {})
-    assert run.reason == "exit status 7"
-    assert "gone" in run.stderr
 
 
 def test_a_time_out_leaves_nobody(home: Path, slurm: Cluster) -> None:
@@ -167,9 +161,9 @@ def test_an_mpi_type_that_srun_does_not_have(home: Path) -> None:
         ranks.start("c", "s", 0, "plan", {})
 
 
-def test_who_the_machine_is(slurm: Cluster) -> None:
+def test_who_the_machine_is(home: Path, slurm: Cluster) -> None:
     place = Placement(nodes=1, ppn=2)
-    every, real = (Slurm(SlurmTable(constraint=one)).machine(place) for one in ("", "real"))
+    every, real = (Slurm(SlurmTable(constraint=one), home).machine(place) for one in ("", "real"))
     assert every.host == "plumb, partition main"
     assert (real.host, real.cpu_model) == (
         "plumb, partition main, constraint real",
@@ -187,7 +181,7 @@ def slow_once(home: Path) -> str:
     wanted = records_file(home.parent)
     flag = home.parent / "flag"
     return (
-        f'if mkdir {flag}; then sleep 300; fi; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || cp {wanted} "$4"'
+        f'if mkdir {flag}; then sleep 300; fi; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
     )
 
 
@@ -223,28 +217,6 @@ def wait_for(path: Path) -> None:
         time.sleep(0.1)
 
 
-def test_cancelled_twice_it_is_left_to_the_user(
-    home: Path, slurm: Cluster, db: Database, campaign: Campaign
-) -> None:
-    def cancel() -> None:
-        ((first, _, _),) = slurm.until("RUNNING")
-        slurm.ask("scancel", first)
-        while True:
-            ((number, _, _),) = slurm.until("RUNNING")
-            if number != first:
-                slurm.ask("scancel", number)
-                return
-
-    with (
-        meanwhile(cancel),
-        pytest.raises(PlumblineError, match=r"was cancelled, as the one before"),
-    ):
-        stored(db, campaign, starter(home, "sleep 300"))
-    wanted = records_file(home.parent)
-    again = starter(home, f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || cp {wanted} "$4"')
-    assert stored(db, campaign, again).outcome == "finished"
-
-
 def test_a_job_that_the_queue_has_lost_is_started_again(
     home: Path, slurm: Cluster, db: Database, campaign: Campaign
 ) -> None:
@@ -259,17 +231,6 @@ def test_a_job_that_the_queue_has_lost_is_started_again(
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch lost"
     assert running_with("sleep 300") == []  # the nodes have ended what nobody knows
-
-
-def test_what_the_cluster_keeps_ending_is_an_error(
-    home: Path, slurm: Cluster, db: Database, campaign: Campaign
-) -> None:
-    def forget() -> None:
-        slurm.until("RUNNING")
-        slurm.controller_forgets()
-
-    with meanwhile(forget), pytest.raises(PlumblineError, match=r"gone from the queue.*goes on"):
-        stored(db, campaign, starter(home, "sleep 300", resubmissions=0))
 
 
 def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
@@ -295,7 +256,7 @@ def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
 def test_launches_that_go_together_are_one_array(home: Path, slurm: Cluster) -> None:
     wanted = records_file(home.parent)
     before = numbers(slurm)
-    text = f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || {{ cp {wanted} "$4"; cat "$2" >&2; }}'
+    text = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || {{ cp {wanted} "$4"; cat "$2" >&2; }}'
     ranks = starter(home, text, at_once=3)
     texts = {number: f"plan {number}" for number in (2, 5, 7)}
     found = {run.sequence: run for run, _ in ranks.start_together("c", "s", texts, {})}
@@ -320,7 +281,7 @@ reps = 2
 rounds = 1
 variants = []
 [slurm]
-poll_seconds = 0.5
+poll_seconds = 0.2
 grace_seconds = 3
 at_once = 3
 """
@@ -354,7 +315,8 @@ def test_a_campaign_by_mpirun_to_its_end(home: Path, slurm: Cluster, built: None
 def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, built: None) -> None:
     """The same command finds the jobs, submits none of them again, and repeats no launch."""
     before, database = numbers(slurm), home / "plumbline.db"
-    file = campaign_file(home, 'start = "srun"\nmpi = "pmix"\nsetup = "sleep 2"\n')
+    more = 'start = "srun"\nmpi = "pmix"\nexclusive = false\nsetup = "sleep 1"\n'
+    file = campaign_file(home, more)
     command = ("verify", file, "--db", database)
     first = start(*command)
     slurm.until("RUNNING")
@@ -376,7 +338,7 @@ def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, bu
 def test_killed_before_the_number_of_the_job_was_kept(home: Path, slurm: Cluster) -> None:
     """The job is found by its name."""
     wanted = records_file(home.parent)
-    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" = 1 ] || cp {wanted} "$4"'
+    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
     before = numbers(slurm)
     killed = starter(home, text)
     real = Slurm.submit

@@ -16,7 +16,7 @@ from plumbline import libraries, paths, proof
 from plumbline.hosts import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
-from plumbline.libraries import Family, Installation, hydra
+from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Starter
 from plumbline.placement import Placement
@@ -25,7 +25,6 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, Header
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
-from tests.db import build
 from tests.exporters.bundles import bundle, variant
 from tests.hosts import Hosts
 from tests.tuner.simulated import ROOT
@@ -35,17 +34,6 @@ pytestmark = pytest.mark.mpi
 FIXED = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl": "^openib", "MY_OWN": "a b"}
 PLAN = Plan("hosts", 1, (PlanCase("MPI_Allreduce", 4096),), blocks=1, reps=1)
 MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
-
-
-class Mpich:
-    """What this file needs of a family whose mpirun is hydra."""
-
-    def words(self, placement: Placement, reach: object = None) -> list[str]:
-        return hydra.words(placement, reach, binding=hydra.mpich_binding(placement))  # type: ignore[arg-type]
-
-    def environment(self, installation: Installation) -> dict[str, str]:
-        del installation
-        return {}
 
 
 def several(hosts: Hosts, folder: Path, *, interface: str = "") -> SeveralHosts:
@@ -72,22 +60,14 @@ def on_the_first(hosts: Hosts, folder: Path, mpirun: Path) -> Path:
 
 def library(name: str, hosts: Hosts, folder: Path) -> tuple[Family, Installation, str]:
     """By its name under build/mpis, or that on PATH; and the interface as it wants it named."""
-    if name == "path":
-        family, found = libraries.find()
-        if family.name != "openmpi":
-            pytest.skip("the mpirun on PATH is not Open MPI's")
-        mpirun = found.mpirun
-    else:
-        mpirun = MPIS / name / "bin" / "mpirun"
-        family = Mpich() if name.startswith("mpich") else OpenMpi()  # type: ignore[assignment]
-        if not mpirun.exists():
-            pytest.skip(f"no {mpirun}: make setup-mpis")
-    interface = "eth0" if name.startswith("mpich") else hosts.network
-    here = Installation(build.LIBRARY, on_the_first(hosts, folder, mpirun), None)
-    return family, here, interface
+    if name != "path" and not (MPIS / name).exists():
+        pytest.skip(f"no {MPIS / name}: make setup-mpis")
+    family, found = libraries.find(None if name == "path" else MPIS / name)
+    here = msgspec.structs.replace(found, mpirun=on_the_first(hosts, folder, found.mpirun))
+    return family, here, hosts.network if family.name == "openmpi" else "eth0"
 
 
-LIBRARIES = ("path", "openmpi-5.0", "mpich-5.0")
+LIBRARIES = ("path", "openmpi-5.0", "mpich-5.0", "impi-2021")
 
 
 def job(
@@ -161,18 +141,15 @@ def wait_for(done: Callable[[], bool], what: Callable[[], object]) -> None:
 
 
 def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path") -> Starter:
-    if name != "path" and not (MPIS / name).exists():
-        pytest.skip(f"no {MPIS / name}: make setup-mpis")
-    family, found = libraries.find(None if name == "path" else MPIS / name)
+    family, here, interface = library(name, hosts, folder)
     try:
-        probe = paths.layout().probe(paths.build_id(found.library))
+        probe = paths.layout().probe(paths.build_id(here.library))
     except PlumblineError as error:
         pytest.skip(str(error))
-    here = msgspec.structs.replace(found, mpirun=on_the_first(hosts, folder, found.mpirun))
     return Starter(
         family=family,
         installation=here,
-        launcher=several(hosts, folder),
+        launcher=several(hosts, folder, interface=interface),
         probe=probe,
         placement=placement,
         timeout_seconds=60,
@@ -190,7 +167,7 @@ def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     assert header.hosts == list(two_hosts.names)
     assert header.environment["OMPI_MCA_btl_tcp_if_include"] == two_hosts.network
     assert header.environment["OMPI_MCA_btl"] == "^openib"
-    assert run.environment == {}  # what is fixed stands in the settings
+    assert run.environment == FIXED
     assert not list((tmp_path / "jobs").glob("job-*"))
 
 
@@ -210,22 +187,25 @@ def test_ranks_that_are_elsewhere(two_hosts: Hosts, tmp_path: Path) -> None:
         ranks.start("c", "s", 0, PLAN.text(), {})
 
 
-def test_the_preload_library_is_in_force_on_both_hosts(two_hosts: Hosts, tmp_path: Path) -> None:
-    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=2))
-    _, found = libraries.find()
+@pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
+def test_the_preload_library_is_in_force_on_both_hosts(
+    two_hosts: Hosts, tmp_path: Path, name: str
+) -> None:
+    family, here, _ = library(name, two_hosts, tmp_path)
+    ranks = starter(two_hosts, tmp_path, Placement(nodes=2, ppn=2), name)
     winner = variant("MPI_Allreduce", "allreduce_as_reduce_plus_bcast", 4096, 4096)
     winner = msgspec.structs.replace(winner, ppn=2)
     files = msgspec.structs.replace(
         bundle(winner, directory=str(tmp_path / "out")),
-        library=found.library,
-        preload_library=paths.layout().preload(paths.build_id(found.library)),
+        library=here.library,
+        preload_library=paths.layout().preload(paths.build_id(here.library)),
     )
     write(files, ["env"])
     clean = ranks.clean_environment()
     environment = proof.environment_of(tmp_path / "out" / env.FILE_NAME, clean)
 
-    def try_out(name: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
-        run, records = ranks.start("c", name, 0, plan.text(), dict(changed))
+    def try_out(suite: str, plan: Plan, changed: Mapping[str, str]) -> proof.Outcomes | str:
+        run, records = ranks.start("c", suite, 0, plan.text(), dict(changed))
         if run.outcome == "failed":
             return run.reason + run.stderr
         return {
@@ -236,12 +216,11 @@ def test_the_preload_library_is_in_force_on_both_hosts(two_hosts: Hosts, tmp_pat
 
     sizes = {"MPI_Allreduce": [4096]}
     with several(two_hosts, tmp_path).folder("proof") as folder:
-        found_out = proof.prove(OpenMpi(), try_out, PLAN, environment, [winner], sizes, folder)
+        found_out = proof.prove(family, try_out, PLAN, environment, [winner], sizes, folder)
     assert found_out.problems == []
     assert found_out.statements[0].startswith("plumbline.profile decides")
     script = tmp_path / "loaded.sh"
     script.write_text('echo "$(uname -n) ${LD_PRELOAD##*/}"\n')
-    asked = job(OpenMpi(), found, tmp_path, ["sh", str(script)], environment=clean | environment)
-    here = msgspec.structs.replace(found, mpirun=on_the_first(two_hosts, tmp_path, found.mpirun))
-    loaded = several(two_hosts, tmp_path).run(OpenMpi(), here, asked).stdout.splitlines()
+    asked = job(family, here, tmp_path, ["sh", str(script)], environment=clean | environment)
+    loaded = several(two_hosts, tmp_path).run(family, here, asked).stdout.splitlines()
     assert sorted(loaded) == [f"{name} libplumbline.so" for name in sorted(two_hosts.names * 2)]

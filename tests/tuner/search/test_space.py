@@ -78,7 +78,7 @@ def test_the_space_of_a_library(version: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "version"), [("openmpi", "4.0.7"), ("openmpi", "6.0.0"), ("mpich", "4.1.4")]
+    ("family", "version"), [("openmpi", "4.0.7"), ("openmpi", "6.0.0"), ("mpich", "3.4.3")]
 )
 def test_a_library_without_a_space_is_named_with_the_remedy(family: str, version: str) -> None:
     library = msgspec.structs.replace(
@@ -257,3 +257,20 @@ def test_where_an_algorithm_fits() -> None:
     assert fits(power_of_two=True) == [1, 2, 4, 8]
     assert fits(even_processes=True) == [2, 4, 6, 8]
     assert fits(min_processes=2, max_processes=2) == [2]
+
+
+def test_what_is_left_out_fits_nowhere_and_needs_go_with_a_value() -> None:
+    library = msgspec.structs.replace(
+        build.LIBRARY, id="mpich-5.0.2", family="mpich", version="5.0.2"
+    )
+    found = space.for_library(FOLDER, library)
+    assert found.switch == "call"
+    allreduce = found.of("MPI_Allreduce")
+    assert allreduce is not None
+    for one in allreduce.algorithms:
+        assert one.fits(2) == (one.name not in ("smp", "ccl"))
+    knob, device = allreduce.knob, "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"
+    assert found.with_needs(knob, "ring") == {knob: "ring", device: "0"}
+    before = msgspec.structs.replace(library, version="4.3.2")
+    older = space.for_library(FOLDER, before).of("MPI_Allreduce")
+    assert older is not None and "ccl" not in [one.name for one in older.algorithms]

@@ -111,7 +111,9 @@ def command(
     """Measure one function side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
-    launch. Nothing is stored in the database. Exit code 1 if a case could not be measured.
+    launch. Knobs that the library reads when it starts have launches of their own, which take turns
+    with those; what they are read under is set with them. Nothing is stored in the database. Exit
+    code 1 if a case could not be measured.
 
     \b
     Example:
@@ -121,7 +123,7 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign, conditions, side_by_side
+    from plumbline import at_start, campaign, conditions
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
     from plumbline.verify.statistics import exact_ratio, paired_ratio
@@ -146,13 +148,20 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    chosen_knobs = [knobs(bench.space.with_needs(*_knob(word))) for word in settings]
+    hot: list[tuple[tuple[str, str], ...]] = []
+    cold: list[tuple[tuple[str, str], ...]] = []
+    for name, value in map(_knob, settings):
+        if bench.knobs and name not in bench.knobs:
+            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
+        writable = name not in bench.knobs or bench.knobs[name].writable
+        kind = hot if writable and bench.space.is_hot(name) else cold
+        kind.append(knobs(bench.space.with_needs(name, value)))
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=one) for one in chosen_knobs),
+            *(PlanCase(function, size, knobs=one) for one in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
@@ -173,14 +182,15 @@ def command(
         window_us=window_us,
         knobs=bench.space.switch,
     )
-    environment = bench.space.hot_environment if chosen_knobs else {}
+    environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    lines, raw = side_by_side.run(
+    lines, raw = at_start.run(
         ranks,
         plan,
+        cold,
         launches or (1 if simulated else 8),
         environment,
         exact_ratio if simulated else paired_ratio,

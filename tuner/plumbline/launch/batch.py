@@ -7,6 +7,7 @@ for `grace_seconds`, and a new one is submitted only when the one before can no 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import time
@@ -22,7 +23,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
 from . import Job
-from .job_files import JobFiles, submitted_script
+from .job_files import JobFiles, Submission, submitted_script
 from .under_way import State, UnderWay
 
 AT_ONCE_MOST = 500
@@ -68,6 +69,7 @@ class Queue:
     index = ""  # the variable with a task's number in its array; none: no arrays are submitted
     preamble: tuple[str, ...] = ()
     name_prefix = "plumbline-"
+    remembers_seconds = 0.0  # for which the scheduler knows a job that has ended, at least
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
 
     def __init__(self, table: Table, beside: Path) -> None:
@@ -91,11 +93,13 @@ class Queue:
         """Ids of the jobs called `name` that the scheduler remembers, by task; None: no answer."""
         raise NotImplementedError
 
-    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
-        """Of the jobs that the scheduler knows; None: it does not answer."""
+    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+        """By id, of those that the scheduler knows under their names: one that has lost its memory
+        gives the ids to others. None: it does not answer."""
         raise NotImplementedError
 
-    def cancel(self, ids: Sequence[str]) -> None:
+    def cancel(self, jobs: Sequence[Submission]) -> None:
+        """Those that are there under their names. Raises PlumblineError when that fails."""
         raise NotImplementedError
 
     # --- the launcher ---------------------------------------------------------------------------
@@ -176,7 +180,9 @@ class Queue:
         facts = "\n".join(f"{one.files.folder} {one.attempt}" for one in launches)
         name = self.name_prefix + hashlib.sha256(facts.encode()).hexdigest()[:12]
         scripts = [(one.prepare(), one.attempt) for one in launches]
-        script = first.files.write_script("submit.sh", submitted_script(scripts, self.index or "_"))
+        script = first.files.write_script(
+            "submit.sh", submitted_script(scripts, self.index or "PLUMBLINE_TASK")
+        )
         for task, one in enumerate(launches):
             one.keep_submission(name, task)
         try:
@@ -198,8 +204,8 @@ class Queue:
             for one in launches:
                 if found is not None and one.sure.name == name:
                     one.found(found.get(one.sure.task))
-        ids = [one.sure.id for one in launches if one.submission and one.submission.id]
-        states = self.states(ids) if ids else {}
+        known = [one.sure for one in launches if one.submission and one.submission.id]
+        states = self.states(known) if known else {}
         if states is None:
             return
         for one in launches:
@@ -207,12 +213,14 @@ class Queue:
                 one.look(states.get(one.submission.id))
 
     def _abandon(self, launches: Iterable[UnderWay]) -> None:
-        """What has no id yet, though the scheduler was asked for one, is found by its name."""
+        """What has no id yet, though the scheduler was asked for one, is found by its name; so is
+        what cannot be cancelled because the scheduler does not answer."""
         known = [one for one in launches if one.submission and one.submission.id]
-        if known:
-            self.cancel([one.sure.id for one in known])
-        for one in known:
-            one.forget()
+        with contextlib.suppress(PlumblineError):
+            if known:
+                self.cancel([one.sure for one in known])
+            for one in known:
+                one.forget()
 
 
 def ask(*words: str) -> str:

@@ -20,7 +20,7 @@ from plumbline_db.records import Machine
 
 from . import Job, launcher
 from .batch import COMMAND_SECONDS, Queue, Table, ask
-from .job_files import KILL_SECONDS
+from .job_files import KILL_SECONDS, Submission
 from .under_way import State
 
 _OURS = {"job-name", "output", "error", "env", "env-file", "nodes", "nslots", "time-limit", "cwd"}
@@ -57,6 +57,7 @@ class FluxTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
 @launcher("flux", table=FluxTable)
 class Flux(Queue):
     name = "flux"
+    remembers_seconds = 60.0
 
     def __init__(self, table: FluxTable, beside: Path) -> None:
         super().__init__(table, beside)
@@ -137,8 +138,8 @@ class Flux(Queue):
         done = self._jobs("-a", f"--name={name}")
         return None if done.status != 0 else dict(enumerate(list(_states(done.stdout))[:1]))
 
-    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
-        done = self._jobs(*ids)
+    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+        done = self._jobs(*(one.id for one in jobs))
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         if not all("unknown" in line for line in complaints):
             return None
@@ -149,7 +150,8 @@ class Flux(Queue):
             ["flux", "jobs", "--no-header", _FORMAT, *words], timeout_seconds=COMMAND_SECONDS
         )
 
-    def cancel(self, ids: Sequence[str]) -> None:
+    def cancel(self, jobs: Sequence[Submission]) -> None:
+        ids = [one.id for one in jobs]
         done = process.run(["flux", "cancel", *ids], timeout_seconds=COMMAND_SECONDS)
         for line in done.stderr.splitlines():
             if done.status != 0 and not re.search(r"inactive|unknown", line):

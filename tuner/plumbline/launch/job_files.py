@@ -37,6 +37,7 @@ exec </dev/null >stdout 2>stderr
 plumbline_beat=$!
 {setup}
 {preamble}
+cd {folder} || exit 1
 env -0 >environment.part && mv environment.part environment
 {variables}
 plumbline_begun=$(date +%s.%N)
@@ -44,7 +45,6 @@ timeout --kill-after={kill} {seconds} {command}
 plumbline_status=$?
 plumbline_ended=$(date +%s.%N)
 kill "$plumbline_beat"
-cd {folder}
 echo {attempt} "$plumbline_status" "$plumbline_begun" "$plumbline_ended" >done.part
 mv done.part done
 """

@@ -18,7 +18,7 @@ from plumbline_db.records import Machine
 
 from . import Job, launcher
 from .batch import COMMAND_SECONDS, Queue, Table, ask
-from .job_files import KILL_SECONDS
+from .job_files import KILL_SECONDS, Submission
 from .under_way import State
 
 # Letters of qsub that Plumbline sets itself, or that would take a job out of its hands.
@@ -132,8 +132,9 @@ class Pbs(Queue):
         done = process.run(["qselect", *past, "-N", name], timeout_seconds=COMMAND_SECONDS)
         return None if done.status != 0 else dict(enumerate(done.stdout.split()[:1]))
 
-    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
+    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
         past = [] if self._torque() else ["-x"]
+        ids = [one.id for one in jobs]
         done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
         unknown = ("Unknown Job Id", "Job has finished")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
@@ -141,9 +142,15 @@ class Pbs(Queue):
             return None
         if done.status != 0 and not complaints:
             return None
-        return _states(done.stdout)
+        return _states(done.stdout, {one.name for one in jobs})
 
-    def cancel(self, ids: Sequence[str]) -> None:
+    def cancel(self, jobs: Sequence[Submission]) -> None:
+        states = self.states(jobs)
+        if states is None:
+            raise PlumblineError("qstat does not answer: what is to be cancelled is not known")
+        ids = sorted(id for id, state in states.items() if state.kind == "alive")
+        if not ids:
+            return
         done = process.run(["qdel", *ids], timeout_seconds=COMMAND_SECONDS)
         gone = ("Unknown Job Id", "has finished", "invalid state", "Invalid state")
         for line in done.stderr.splitlines():
@@ -151,13 +158,14 @@ class Pbs(Queue):
                 raise PlumblineError(f"qdel {' '.join(ids)}: {line.strip()}")
 
 
-def _states(text: str) -> dict[str, State]:
+def _states(text: str, names: set[str]) -> dict[str, State]:
     """Of `qstat -f`: a paragraph for each job."""
     found = {}
     for paragraph in re.split(r"^Job Id: ", text, flags=re.MULTILINE)[1:]:
         id, _, rest = paragraph.partition("\n")
         values = dict(re.findall(r"^\s+(\w+) = (.*)$", rest, re.MULTILINE))
-        found[id.strip()] = _state(values.get("job_state", ""), values.get("Exit_status", ""))
+        if values.get("Job_Name") in names:
+            found[id.strip()] = _state(values.get("job_state", ""), values.get("Exit_status", ""))
     return found
 
 

@@ -39,7 +39,7 @@ _PROFILE = "PLUMBLINE_PROFILE"
 class Simulated:
     name = "simulated"
 
-    def __init__(self, machine: Simulation, beside: Path) -> None:
+    def __init__(self, machine: Simulation, beside: Path | None = None) -> None:
         del beside
         self._machine = machine
         self._known = Known()

@@ -21,7 +21,7 @@ from plumbline_db.records import Machine
 
 from . import Job, launcher
 from .batch import COMMAND_SECONDS, Queue, Table, ask
-from .job_files import KILL_SECONDS
+from .job_files import KILL_SECONDS, Submission
 from .under_way import Kind, State
 
 ARRAY_INDEX = "SLURM_ARRAY_TASK_ID"
@@ -88,6 +88,7 @@ class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Slurm(Queue):
     name = "slurm"
     index = ARRAY_INDEX
+    remembers_seconds = 60.0  # MinJobAge is five minutes, where nobody has changed it
     # With `sbatch --export=NONE` srun, also that of mpirun, would pass on nothing.
     preamble = ("export SLURM_EXPORT_ENV=ALL",)
 
@@ -208,10 +209,10 @@ class Slurm(Queue):
                 found[int(id.partition("_")[2] or 0)] = id
         return found
 
-    def states(self, ids: Sequence[str]) -> dict[str, State] | None:
-        numbers = ",".join(sorted({id.partition("_")[0] for id in ids}))
-        booked = self._booked(["--jobs", numbers])
-        queued = self._queued(["--jobs", numbers])
+    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+        names = ",".join(sorted({one.name for one in jobs}))
+        booked = self._booked(["--name", names])
+        queued = self._queued(["--name", names])
         if booked is None or queued is None:
             return None
         final = {id: state for id, state in booked.items() if state.kind != "alive"}
@@ -239,14 +240,15 @@ class Slurm(Queue):
     def _queued(self, which: list[str]) -> dict[str, State] | None:
         words = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T"]
         done = process.run([*words, *which], timeout_seconds=COMMAND_SECONDS)
-        if done.status != 0 and "Invalid job id" in done.stderr:
-            return {}
         return _states(done.stdout) if done.status == 0 else None
 
-    def cancel(self, ids: Sequence[str]) -> None:
-        done = process.run(["scancel", *ids], timeout_seconds=COMMAND_SECONDS)
-        if done.status != 0 and "Invalid job id" not in done.stderr:
-            raise PlumblineError(f"scancel {' '.join(ids)}: {done.stderr.strip()}")
+    def cancel(self, jobs: Sequence[Submission]) -> None:
+        for name in sorted({one.name for one in jobs}):
+            ids = [one.id for one in jobs if one.name == name]
+            words = ["scancel", f"--name={name}", *ids]
+            done = process.run(words, timeout_seconds=COMMAND_SECONDS)
+            if done.status != 0 and "Invalid job id" not in done.stderr:
+                raise PlumblineError(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
 class _Node(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
 from . import RECORDS, Job
-from .job_files import JobFiles, Submission, job_script
+from .job_files import Done, JobFiles, Submission, job_script
 
 if TYPE_CHECKING:
     from .batch import Queue
@@ -53,6 +53,8 @@ class UnderWay:
             (self._script(0) + Path(job.folder, "plan").read_text()).encode()
         ).hexdigest()
         self._outcome: process.Finished | None = None
+        self._doubt: Done | None = None  # the script's word, until the scheduler has confirmed it
+        self._believed = False
         self._overdue = False
         last = self.files.submission()
         self.attempt = last.attempt if last else 0
@@ -82,7 +84,7 @@ class UnderWay:
     def _drop_another(self) -> None:
         """What is under way here is not this launch (another version of Plumbline)."""
         if self.sure.id:
-            self._queue.cancel([self.sure.id])
+            self._queue.cancel([self.sure])
         self.forget()
 
     # --- to the scheduler -----------------------------------------------------------------------
@@ -120,6 +122,10 @@ class UnderWay:
         self._require_clean()
         seconds = max(0.0, done.ended_seconds - done.begun_seconds)
         late = done.status in (124, 137) and seconds >= self.job.timeout_seconds
+        if done.status != 0 and not late and not self._believed:
+            # The end of a job may reach its ranks before its script.
+            self._doubt = done
+            return None
         return self._finished(done.status, late, seconds, done.age_seconds)
 
     def found(self, id: str | None) -> None:
@@ -139,12 +145,18 @@ class UnderWay:
         if self._overdue:
             self._outcome = self._finished(-15, True, self.job.timeout_seconds, 0.0)
             return
+        if self._doubt is not None:
+            fresh = self._doubt.age_seconds < self._queue.remembers_seconds
+            self._believed = (state is None and not fresh) or (
+                state is not None and state.kind == "ended"
+            )
+            if self._believed:
+                return
         # The script's own word may be on its way, and a job may run that the scheduler has lost.
-        if not self._silent():
+        if self._doubt is None and not self._silent():
             return
         id = self.sure.id
         if state is None:
-            self._queue.cancel([id])
             self._again("launch lost", f"job {id} has gone from the queue without a result")
         elif state.kind == "interrupted":
             self._again("launch interrupted", f"job {id}: {state.word}")
@@ -158,6 +170,8 @@ class UnderWay:
     # --- what follows ---------------------------------------------------------------------------
 
     def _quiet(self) -> None:
+        self._doubt = None
+        self._believed = False
         self._since = time.monotonic()
         self._beat = self.files.beat()
         self._began: float | None = None
@@ -175,7 +189,7 @@ class UnderWay:
         if self._began is None:
             self._began = time.monotonic()
         if time.monotonic() - self._began > self.job.timeout_seconds + OVERRUN_SECONDS:
-            self._queue.cancel([self.sure.id])
+            self._queue.cancel([self.sure])
             self._overdue = True
 
     def _again(self, kind: str, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
@@ -101,6 +101,18 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsComponents(Protocol):
+    """A family whose libraries say on standard error, with the variables `component_talk`, who
+    answers collectives."""
+
+    component_talk: ClassVar[dict[str, str]]
+
+    def components(self, stderr: str) -> list[str]:
+        """Those on MPI_COMM_WORLD; each answers what none before it does."""
+        ...
+
+
 _FAMILIES: dict[str, Family] = {}
 
 
@@ -118,6 +130,7 @@ def families() -> dict[str, Family]:
     from . import (  # noqa: F401 - they register themselves
         intelmpi,
         mpich,
+        mvapich,
         mvapich2,
         openmpi,
         simgrid,

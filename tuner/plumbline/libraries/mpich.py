@@ -20,7 +20,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import mpich_selection
 
-from . import Installation, Knob, family, hydra
+from . import Installation, Knob, family, hydra, variables
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _COMPLAINTS = (
@@ -66,13 +66,12 @@ class Mpich:
         try:
             if done.status != 0:
                 raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
-            variables = msgspec.json.decode(done.stdout, type=_System).variables
+            return variables.reported(done.stdout)
         except (ValueError, msgspec.ValidationError) as error:
             raise PlumblineError(
                 f"{probe} system does not say what {installation.library.id} can be told "
                 f"({error}); run `make build MPICC={installation.mpicc or '<its mpicc>'}` again"
             ) from error
-        return {one.name: _knob(one) for one in variables}
 
     def environment(self, installation: Installation) -> dict[str, str]:
         del installation
@@ -86,19 +85,21 @@ class Mpich:
         return dict(knobs) | ({FALLBACK: "error"} if knobs else {})
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        """In the selection file, in place of each choice of ours an algorithm of another function,
-        one at a time: the library ends the process that meets it. A variable gets no value of its
-        type."""
+        """In each table, in place of each choice of ours that of another function, one at a time:
+        the library ends the process that meets it, be it in a call of its own, before ours. A
+        variable gets no value of its type."""
         found = []
-        tables = environment.get(mpich_selection.VARIABLE)
-        if tables is not None:
-            for number, spoilt in enumerate(mpich_selection.spoilt(Path(tables).read_text())):
-                copy = folder / f"canary-{number}-{Path(tables).name}"
+        for variable in (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE):
+            table = Path(environment.get(variable, ""))
+            if variable not in environment:
+                continue
+            for number, spoilt in enumerate(mpich_selection.spoilt(table.read_text())):
+                copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(spoilt.text)
                 found.append(
                     Canary(
-                        name=Path(tables).name,
-                        environment=dict(environment) | {mpich_selection.VARIABLE: str(copy)},
+                        name=table.name,
+                        environment=dict(environment) | {variable: str(copy)},
                         functions=(spoilt.function,),
                         bytes_from=spoilt.bytes_from,
                         bytes_to=spoilt.bytes_to,
@@ -120,38 +121,6 @@ class Mpich:
             if any(part in line for part in _COMPLAINTS) or _INVALID.search(line):
                 return line.strip()
         return None
-
-
-class _Choice(msgspec.Struct, frozen=True):
-    value: int
-    name: str
-
-
-class _Variable(msgspec.Struct, frozen=True):
-    name: str
-    type: str
-    scope: str
-    value: str | None = None
-    enumerators: list[_Choice] = []
-
-
-class _System(msgspec.Struct, frozen=True):
-    """What is read of `probe system`."""
-
-    variables: list[_Variable]
-
-
-def _knob(one: _Variable) -> Knob:
-    """With the name of its value where values have names."""
-    names = {str(choice.value): choice.name for choice in one.enumerators}
-    value = one.value or ""
-    return Knob(
-        name=one.name,
-        value=names.get(value, value),
-        type=one.type,
-        writable=one.scope not in ("constant", "read-only"),
-        choices={name: int(number) for number, name in names.items()},
-    )
 
 
 def _in(folder: Path) -> Installation | None:

@@ -89,7 +89,7 @@ class Mvapich2:
             raise PlumblineError(
                 f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
             )
-        return shown(done.stderr) | shown(done.stdout) | variables.reported(done.stdout)
+        return shown(done.stderr) | shown(done.stdout) | variables.reported_among(done.stdout)
 
     def environment(self, installation: Installation) -> dict[str, str]:
         return dict(installation.environment)

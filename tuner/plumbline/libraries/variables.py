@@ -7,36 +7,44 @@ import msgspec
 from . import Knob
 
 
-class _Enumerator(msgspec.Struct, frozen=True):
-    name: str
+class _Choice(msgspec.Struct, frozen=True):
     value: int
+    name: str
 
 
 class _Variable(msgspec.Struct, frozen=True):
     name: str
     type: str
     scope: str
-    value: str = ""
-    enumerators: list[_Enumerator] = []
+    value: str | None = None
+    enumerators: list[_Choice] = []
 
 
-class _Report(msgspec.Struct, frozen=True):
+class _System(msgspec.Struct, frozen=True):
+    """What is read of `probe system`."""
+
     variables: list[_Variable]
 
 
 def reported(text: str) -> dict[str, Knob]:
-    """From standard output, where other lines may stand before and after."""
-    line = next((one for one in text.splitlines() if one.startswith('{"probe"')), None)
-    if line is None:
-        return {}
-    found = msgspec.json.decode(line, type=_Report, strict=False).variables
-    return {
-        one.name: Knob(
-            name=one.name,
-            value=one.value,
-            type=one.type,
-            writable=one.scope != "read-only",
-            choices={choice.name: choice.value for choice in one.enumerators},
-        )
-        for one in found
-    }
+    """From what the probe says. Raises ValidationError (a ValueError) where that is no report."""
+    return {one.name: _knob(one) for one in msgspec.json.decode(text, type=_System).variables}
+
+
+def reported_among(output: str) -> dict[str, Knob]:
+    """From the line of the probe among others; none where it has no such line."""
+    line = next((one for one in output.splitlines() if one.startswith('{"probe"')), None)
+    return {} if line is None else reported(line)
+
+
+def _knob(one: _Variable) -> Knob:
+    """With the name of its value where values have names."""
+    names = {str(choice.value): choice.name for choice in one.enumerators}
+    value = one.value or ""
+    return Knob(
+        name=one.name,
+        value=names.get(value, value),
+        type=one.type,
+        writable=one.scope not in ("constant", "read-only"),
+        choices={name: int(number) for number, name in names.items()},
+    )

@@ -166,12 +166,13 @@ class Space(_Entry, frozen=True):
         return self.hot.switch if self.hot else "communicator"
 
     def with_needs(self, knob: str, value: str) -> dict[str, str]:
-        """A value of a knob, and the knobs that it wants beside it."""
+        """A value of a knob, and the knobs that it wants beside it, or that it is read under."""
         for entry in self.function:
             if entry.knob == knob:
                 own = [one.needs for one in entry.algorithms if one.name == value]
                 return {knob: value} | entry.needs | (own[0] if own else {})
-        return {knob: value}
+        setting = self.setting_of(knob)
+        return ({} if setting is None else setting.when) | {knob: value}
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)
@@ -192,6 +193,24 @@ class Space(_Entry, frozen=True):
 
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
+
+    def setting_of(self, knob: str) -> Setting | None:
+        return next((one for one in self.setting if one.knob == knob), None)
+
+    def is_hot(self, knob: str) -> bool:
+        """Whether it can be switched inside a launch, where the library lets it be written."""
+        if self.hot is None:
+            return False
+        setting = self.setting_of(knob)
+        if setting is not None:
+            return setting.hot
+        kept = {entry.knob for entry in self.function if not entry.cold}
+        for entry in self.function:
+            for one in entry.parameters:
+                shared = self.hot.switch == "communicator" and one.scope == "process"
+                if not (entry.cold or one.cold or shared):
+                    kept.add(one.knob)
+        return knob in kept
 
     def must_be_untouched(self, knob: str) -> bool:
         return knob.startswith(tuple(self.untouched or self.prefixes))

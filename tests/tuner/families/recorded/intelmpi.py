@@ -1,6 +1,7 @@
 """Intel MPI 2021.17.2 (the wheel), in as much as is read of it: what `mpiexec.hydra -V` and
 `impi_info` say, with some of the variables."""
 
+# ruff: noqa: E501, W291 - as they print it
 from __future__ import annotations
 
 from tests.tuner.families.installations import CC

@@ -1,0 +1,182 @@
+"""MPICH's tables with winners in them: what meets the winner's branch, and what does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters import mpich_coll, mpich_env, mpich_selection
+from plumbline_exporters.bundle import Bundle
+from tests.db import build
+from tests.exporters.bundles import bundle, library
+from tests.tuner.families.installations import write
+from tests.tuner.families.recorded.mpich import ALGORITHMS, COMPOSITIONS, FILES
+
+
+def winner(
+    function: str, algorithm: str, low: int, high: int, nprocs: int = 4, **more: str
+) -> Winner:
+    own = mpich_coll.stem(function)
+    knobs = {f"{own}INTRA_ALGORITHM": algorithm, f"{own}DEVICE_COLLECTIVE": "0"}
+    return build.winner(
+        function=function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes_from=low,
+        bytes_to=high,
+        configuration=knobs | {own + name: value for name, value in more.items()},
+    )
+
+
+def given(tmp_path: Path, *winners: Winner) -> Bundle:
+    prefix = write(tmp_path / "mpich", FILES)
+    mpich = msgspec.structs.replace(library("5.0.2", "mpich"), prefix=str(prefix))
+    return msgspec.structs.replace(bundle(*winners), library=mpich)
+
+
+def met(tree: Any, collective: str, **call: Any) -> str:
+    """The name at the end of the branch that a call takes, as the library walks it: the first test
+    that holds, and never back."""
+    tree = tree[f"collective={collective}"]
+    while True:
+        for key, below in tree.items():
+            if key.startswith(("algorithm=", "composition=")):
+                return str(key)
+            if _holds(key, call):
+                tree = below
+                break
+        else:
+            raise AssertionError(f"no branch of {list(tree)} for {call}")
+
+
+def _holds(key: str, call: dict[str, Any]) -> bool:
+    if key.endswith("=any"):
+        return True
+    for name in ("comm_size", "avg_msg_size", "total_msg_size"):
+        if key.startswith(f"{name}<="):
+            return bool(call[name] <= int(key.removeprefix(f"{name}<=")))
+        if key.startswith(f"{name}<"):
+            return bool(call[name] < int(key.removeprefix(f"{name}<")))
+    if key == "count<pow2":
+        return bool(call["count"] < call["comm_size"])
+    name, value = key.split("=")
+    return bool(call.get(name, "intra") == value)
+
+
+def tables(tmp_path: Path, *winners: Winner) -> tuple[Any, Any]:
+    texts = mpich_selection.files(given(tmp_path, *winners))
+    return tuple(
+        json.loads(texts[name])
+        for name in (mpich_selection.FILE_NAME, mpich_selection.COMPOSITIONS_FILE_NAME)
+    )  # type: ignore[return-value]
+
+
+def test_a_winner_is_met_at_its_ranks_and_sizes_alone(tmp_path: Path) -> None:
+    algorithms, compositions = tables(
+        tmp_path,
+        winner("MPI_Allreduce", "recexch", 8, 64, RECEXCH_KVAL="4"),
+        winner("MPI_Allreduce", "nb", 65, 128),
+    )
+    for size, ours in ((7, 0), (8, 1), (64, 1), (65, 2), (128, 2), (129, 0)):
+        for ranks in (3, 4, 5):
+            call = {"comm_size": ranks, "avg_msg_size": size, "is_commutative": "yes"}
+            name = met(algorithms, "allreduce", **call)
+            own = ours if ranks == 4 else 0
+            theirs = met(ALGORITHMS, "allreduce", **call)
+            wanted = (theirs, "algorithm=MPIR_Allreduce_intra_recexch", None)[own]
+            assert name == (wanted or "algorithm=MPIR_Allreduce_allcomm_nb"), (size, ranks)
+            composition = met(compositions, "allreduce", **call)
+            assert composition.endswith("beta" if own else "gamma")
+    inter = {"comm_type": "inter", "comm_size": 4, "avg_msg_size": 8}
+    assert met(algorithms, "allreduce", **inter).endswith("inter_reduce_exchange_bcast")
+    text = json.dumps(algorithms)
+    assert '"k=4"' in text
+
+
+def test_calls_that_an_algorithm_is_wrong_for_are_the_library_s(tmp_path: Path) -> None:
+    algorithms, _ = tables(
+        tmp_path,
+        winner("MPI_Allreduce", "ring", 0, 64),
+        winner("MPI_Allreduce", "reduce_scatter_allgather", 65, 128),
+        winner("MPI_Alltoall", "pairwise", 8, 64),
+    )
+    call: dict[str, Any] = {"comm_size": 4, "avg_msg_size": 8, "count": 8}
+    assert met(algorithms, "allreduce", **call, is_commutative="yes").endswith("ring")
+    assert met(algorithms, "allreduce", **call, is_commutative="no").endswith("recursive_doubling")
+    call["avg_msg_size"] = 100
+    ours = "algorithm=MPIR_Allreduce_intra_reduce_scatter_allgather"
+    assert met(algorithms, "allreduce", **call, is_op_built_in="yes") == ours
+    alltoall = {"comm_size": 4, "avg_msg_size": 16}
+    assert met(algorithms, "alltoall", **alltoall, is_sendbuf_inplace="no").endswith("pairwise")
+    in_place = met(algorithms, "alltoall", **alltoall, is_sendbuf_inplace="yes")
+    assert in_place.endswith("pairwise_sendrecv_replace")
+    # The library counts the block of one process.
+    for block, name in ((1, "scattered"), (2, "pairwise"), (16, "pairwise"), (17, "scattered")):
+        call = {"comm_size": 4, "avg_msg_size": block, "is_sendbuf_inplace": "no"}
+        assert met(algorithms, "alltoall", **call).endswith(name), block
+
+
+def test_whole_blocks_are_counted(tmp_path: Path) -> None:
+    algorithms, _ = tables(tmp_path, winner("MPI_Allgather", "brucks", 8, 62))
+    for total, name in ((7, "ring"), (8, "brucks"), (64, "brucks"), (65, "ring")):
+        call = {"comm_size": 4, "total_msg_size": total}
+        assert met(algorithms, "allgather", **call).endswith(name), total
+
+
+def test_one_algorithm_serves_all_sizes_where_the_library_knows_none(tmp_path: Path) -> None:
+    everything = winner("MPI_Scan", "recursive_doubling", 0, UNBOUNDED_BYTES)
+    algorithms, compositions = tables(tmp_path, everything)
+    call = {"comm_size": 4}
+    assert met(algorithms, "scan", **call).endswith("intra_recursive_doubling")
+    assert met(compositions, "scan", **call).endswith("beta")
+    assert met(algorithms, "scan", comm_size=5).endswith("smp")
+    with pytest.raises(PlumblineError, match="one algorithm must serve all"):
+        tables(tmp_path, winner("MPI_Scan", "recursive_doubling", 8, 64))
+
+
+def test_other_functions_are_as_they_were(tmp_path: Path) -> None:
+    algorithms, compositions = tables(tmp_path, winner("MPI_Allreduce", "ring", 8, 64))
+    for key in ALGORITHMS.keys() - {"collective=allreduce"}:
+        assert algorithms[key] == ALGORITHMS[key]
+    assert compositions["collective=scan"] == COMPOSITIONS["collective=scan"]
+
+
+def test_each_choice_is_spoilt_alone(tmp_path: Path) -> None:
+    chosen = (winner("MPI_Allreduce", "ring", 8, 64), winner("MPI_Allreduce", "nb", 65, 128))
+    text = mpich_selection.files(given(tmp_path, *chosen))[mpich_selection.FILE_NAME]
+    spoilt = list(mpich_selection.spoilt(text))
+    assert {(one.function, one.bytes_from) for one in spoilt} == {
+        ("MPI_Allreduce", 8),
+        ("MPI_Allreduce", 65),
+    }
+    for one in spoilt:
+        call: dict[str, Any] = {"comm_size": 4, "is_commutative": "yes"}
+        for size in (8, 65):
+            name = met(json.loads(one.text), "allreduce", **call, avg_msg_size=size)
+            assert ("Barrier" in name) == (size == one.bytes_from)
+
+
+def test_what_no_table_holds_is_of_the_process(tmp_path: Path) -> None:
+    threshold = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "4096"}
+    plain = build.winner(function="MPI_Bcast", configuration=threshold)
+    values = mpich_env.variables(given(tmp_path, plain, winner("MPI_Allreduce", "ring", 8, 64)))
+    assert values["MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"] == "4096"
+    assert not any("ALLREDUCE" in name or "FALLBACK" in name for name in values)
+    other = build.winner(
+        function="MPI_Reduce", configuration={"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}
+    )
+    with pytest.raises(PlumblineError, match="a process has one value"):
+        mpich_env.variables(given(tmp_path, plain, other))
+
+
+def test_a_library_without_tables_is_named(tmp_path: Path) -> None:
+    lost = given(tmp_path, winner("MPI_Allreduce", "ring", 8, 64))
+    (tmp_path / "mpich" / "lib" / "libmpi.so.12").write_text("ELF")
+    with pytest.raises(PlumblineError, match="no tables of algorithms"):
+        mpich_selection.files(lost)

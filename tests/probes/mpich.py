@@ -1,0 +1,42 @@
+"""The probe under MPICH, from the installations that `make setup-mpis` makes; skips without one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.probes.launch import ROOT, Probe
+
+FOLDER = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
+NAMES = ("mpich-5.0", "mpich-4.3")
+
+
+@dataclass(frozen=True)
+class MpichProbe(Probe):
+    """Two ranks: they spin, so that more than there are cores take milliseconds for each call."""
+
+    prefix: Path = Path()
+
+    def command(self, ranks: int, environment: dict[str, str]) -> list[str]:
+        words = [str(self.prefix / "bin" / "mpiexec"), "-n", str(ranks)]
+        for name, value in environment.items():
+            words += ["-genv", name, value]
+        return words
+
+
+def built(name: str) -> tuple[Path, Path]:
+    """Prefix and build folder, brought up to date."""
+    prefix = FOLDER / name
+    mpicc = prefix / "bin" / "mpicc"
+    if not mpicc.is_file():
+        pytest.skip(f"no {mpicc}: make setup-mpis")
+    for part in ("collectives-alt", "probes"):
+        words = ["make", "-s", "-C", str(ROOT / part), "all", f"MPICC={mpicc}"]
+        subprocess.run(words, check=True, timeout=600)
+    words = [str(ROOT / "probes" / "mpi-id.sh"), str(mpicc)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return prefix, ROOT / "build" / done.stdout.strip()

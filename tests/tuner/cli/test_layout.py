@@ -1,0 +1,42 @@
+"""Options that say where ranks go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.layout import asked, layout
+from tests.tuner.cli.command import plumbline
+
+SMALL = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12")
+
+
+@pytest.mark.usefixtures("starter")
+def test_they_are_settings_of_the_campaign(tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    said = plumbline("verify", *SMALL, "--bind", "core", "--map-by", "numa", "--db", database)
+    assert said.status in (0, 3), said.err
+    assert "4 ranks (oversubscribed), 1 x 4, bound to a core each, in turn over each numa" in (
+        said.out
+    )
+    found = plumbline("results", "--db", database, "--json").json
+    assert found["layout"] == "1 x 4, bound to a core each, in turn over each numa"
+    assert plumbline("verify", *SMALL, "--db", database).status in (0, 3)
+    with Database.open(database) as db:
+        bound, plain = campaigns.all_campaigns(db)
+    assert {layout(bound), layout(plain)} == {found["layout"], "1 x 4"}
+    assert {asked(bound).bind, asked(plain).bind} == {"core", ""}
+
+
+@pytest.mark.usefixtures("starter")
+@pytest.mark.parametrize("command", ["campaign", "verify", "measure"])
+def test_mistakes(command: str, tmp_path: Path) -> None:
+    words = ["measure", "MPI_Bcast"] if command == "measure" else [command, "--db", tmp_path / "x"]
+    said = plumbline(*words, "--nprocs", "4", "--nodes", "2")
+    assert said.status == 2 and "several nodes need a table" in said.err
+    said = plumbline(*words, "--nprocs", "4", "--bind", "thread")
+    assert said.status == 2 and "Invalid enum value 'thread'" in said.err
+    assert plumbline(*words, "--nprocs", "4", "--map-by", "slot").status == 2

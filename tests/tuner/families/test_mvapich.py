@@ -1,0 +1,69 @@
+"""MVAPICH 3 and 4 as far as it is known: nobody ran it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from plumbline import libraries
+from plumbline.libraries.mvapich import TUNES_ITSELF, Mvapich
+from plumbline.search import space as spaces
+from plumbline_db.records import Winner
+from tests.exporters.bundles import everywhere
+from tests.tuner.families.conformance import Conformance
+from tests.tuner.families.installations import ON_PATH, ROOT, write
+from tests.tuner.families.recorded.mvapich import FILES
+
+FAMILY = Mvapich()
+
+
+class TestMvapich(Conformance):
+    family = FAMILY
+    real = (ON_PATH,)
+    same = (("February 16", "February 17"),)
+    different = (
+        ("MVAPICH 4.0", "MVAPICH 4.1"),
+        ("ch4:ucx\n\nComp", "ch4:ofi\n\nComp"),
+        ("--prefix=/opt/mvapich ", "--enable-debug "),
+    )
+    own = (TUNES_ITSELF,)
+    winners = (everywhere("MPI_Barrier", MPIR_CVAR_BARRIER_INTRA_ALGORITHM="osu_pairwise"),)
+    complaints = (
+        "User set collective algorithm is not usable for the provided arguments\nuse --\n",
+    )
+
+    def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:
+        return environment["MPIR_CVAR_BARRIER_INTRA_ALGORITHM"] == "osu_pairwise"
+
+
+def test_it_is_measured_without_its_own_tuner(tmp_path: Path) -> None:
+    _, found = libraries.find(write(tmp_path, FILES))
+    assert FAMILY.environment(found)[TUNES_ITSELF] == "0"
+    assert "never run" in FAMILY.untried
+
+
+@pytest.mark.parametrize("name", ["MVP_BCAST_INTRA_ALGORITHM", "MPICH_BCAST_INTRA_ALGORITHM"])
+def test_other_names_of_its_variables_are_known(name: str) -> None:
+    assert FAMILY.settings_in({name: "nb", "HOME": "/"}) == [name]
+
+
+def test_to_tune_itself_is_no_algorithm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = write(tmp_path, FILES)
+    (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
+    barrier = FAMILY.knobs(libraries.find(prefix)[1])["MPIR_CVAR_BARRIER_INTRA_ALGORITHM"]
+    assert set(barrier.choices) == {"nb", "osu_pairwise"}
+
+
+def test_its_space_has_the_algorithms_of_mpich_and_its_own() -> None:
+    mpich = spaces.load(ROOT / "search-spaces" / "mpich.toml").at("4.3")
+    ours = spaces.load(ROOT / "search-spaces" / "mvapich-4.toml")
+    for entry in mpich.function:
+        found = ours.of(entry.name)
+        assert found is not None and found.needs == entry.needs
+        names = {one.name for one in found.algorithms}
+        assert {one.name for one in entry.algorithms} <= names
+        assert all(one.startswith("osu_") for one in names - {one.name for one in entry.algorithms})
+    assert sum(one.name.startswith("osu_") for f in ours.function for one in f.algorithms) == 14

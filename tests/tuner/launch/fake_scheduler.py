@@ -1,0 +1,175 @@
+"""The commands of three schedulers, as far as Plumbline uses them: one program, linked under their
+names. What they print is in the form that the real ones print. Jobs run at once, on this machine.
+
+The folder FAKE_SCHEDULER has `fates`, a word a line for each job that is submitted (`run` when
+there is none), and a folder for each job with its name, its state and what it was submitted
+with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HOME = Path(os.environ["FAKE_SCHEDULER"])
+
+# What becomes of a job -> how squeue (sacct), qstat (state, exit status) and flux name that.
+STATES = {
+    "run": ("RUNNING", "R", "RUN||"),
+    "node": ("NODE_FAIL", "F -3", "INACTIVE|FAILED|exec"),
+    "cancel": ("CANCELLED by 1000", "F 271", "INACTIVE|CANCELED|cancel"),
+    "late": ("TIMEOUT", "F -29", "INACTIVE|TIMEOUT|timeout"),
+    "fail": ("FAILED", "F 1", "INACTIVE|FAILED|"),
+    "wait": ("PENDING", "Q", "SCHED||"),
+}
+
+
+ENDS = '/bin/bash "$0"; if [ "$(cat "$1")" = run ]; then printf fail > "$1"; fi'
+
+
+def word(name: str) -> str:
+    """The first line of the file `name`, which loses it."""
+    path = HOME / name
+    first, _, rest = path.read_text().partition("\n") if path.exists() else ("", "", "")
+    path.write_text(rest)
+    return first
+
+
+def submit(words: list[str], name: str, number: str, shown: str) -> int:
+    fate = word("fates") or "run"
+    if fate == "refuse":
+        return fail("submit error: Invalid account")
+    job = HOME / "jobs" / number
+    job.mkdir(parents=True)
+    (job / "argv").write_text("\0".join(words))
+    (job / "name").write_text(name)
+    (job / "fate").write_text("run" if fate == "unheard" else fate)
+    if fate in ("run", "unheard"):
+        clean = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+        subprocess.Popen(
+            ["/bin/bash", "-c", ENDS, words[-1], str(job / "fate")],
+            env=clean,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    if fate == "lose":
+        (job / "name").write_text("of-somebody-else")
+        (job / "fate").write_text("wait")
+    if fate == "unheard":
+        return fail("submit error: Socket timed out on send/recv operation")
+    print(shown)
+    return 0
+
+
+def fail(text: str) -> int:
+    print(text, file=sys.stderr)
+    return 1
+
+
+def jobs() -> list[tuple[str, str, str]]:
+    """Number, name and fate of each."""
+    found = sorted((HOME / "jobs").glob("*"), key=lambda one: int(one.name))
+    return [(one.name, (one / "name").read_text(), (one / "fate").read_text()) for one in found]
+
+
+def value(words: list[str], key: str) -> str:
+    """Of `--key=value` or `--key value`."""
+    for number, one in enumerate(words):
+        if one.startswith(key + "="):
+            return one.partition("=")[2]
+        if one == key:
+            return words[number + 1]
+    return ""
+
+
+def cancel(ids: list[str]) -> int:
+    for id in ids:
+        (HOME / "jobs" / id / "fate").write_text("cancel")
+    return 0
+
+
+def main(command: str, words: list[str]) -> int:
+    number = str(len(list((HOME / "jobs").glob("*"))) + 1)
+    asked = command in ("squeue", "sacct", "qstat", "qselect") or words[:1] == ["jobs"]
+    if asked and word("mute"):
+        return fail(f"{command}: error: Unable to contact the server (connect failure)")
+    if command == "sbatch":
+        return submit(words, value(words, "--job-name"), number, number)
+    if command == "sacct":
+        return fail("Slurm accounting storage is disabled")
+    if command == "squeue":
+        for id, name, fate in jobs():
+            if name in value(words, "--name").split(","):
+                print(f"{id}|{STATES[fate][0]}")
+        return 0
+    if command == "scancel":
+        return cancel([one for one in words if one.isdigit()])
+    if command == "qsub":
+        return submit(words, words[words.index("-N") + 1], number, f"{number}.head")
+    if command == "qselect":
+        wanted = words[words.index("-N") + 1]
+        print("\n".join(f"{id}.head" for id, name, _ in jobs() if name == wanted))
+        return 0
+    if command == "qstat":
+        return qstat(words)
+    if command == "qdel":
+        return cancel([one.partition(".")[0] for one in words])
+    if command == "pbsnodes":
+        print("n1\n     Mom = n1\n     np = 8\n     resources_available.ncpus = 8\n")
+        return 0
+    return flux(words, number)
+
+
+def qstat(words: list[str]) -> int:
+    torque = (HOME / "torque").exists()
+    if words == ["--version"]:
+        print("Version: 6.1.2\nCommit: 1" if torque else "pbs_version = 20.0.1")
+        return 0
+    if "-B" in words:
+        print("Server: head\n    server_state = Active")
+        return 0
+    if torque and "-x" in words:
+        return fail("qstat: invalid option -- 'x'")
+    known = {f"{id}.head": (name, fate) for id, name, fate in jobs()}
+    status = 0
+    for id in (one for one in words if not one.startswith("-")):
+        if id not in known:
+            print(f"qstat: Unknown Job Id {id}", file=sys.stderr)
+            status = 153
+            continue
+        name, fate = known[id]
+        letter, _, code = STATES[fate][1].partition(" ")
+        if torque and letter == "F":
+            letter, code = "C", {"-29": "-11"}.get(code, code)
+        print(f"Job Id: {id}\n    Job_Name = {name}\n    Job_Owner = me@head")
+        print(f"    job_state = {letter}" + (f"\n    Exit_status = {code}" if code else ""))
+        print("    Variable_List = PBS_O_HOME=/home/me,\n\tPBS_O_LANG=C\n")
+    return status
+
+
+def flux(words: list[str], number: str) -> int:
+    if words[0] == "batch":
+        return submit(words, value(words, "--job-name"), number, f"ƒ{number}")
+    if words[0] == "jobs":
+        ids = [one[1:] for one in words[1:] if one.startswith("f")]
+        for id in ids:
+            if not (HOME / "jobs" / id).is_dir():
+                return fail(f"flux-jobs: ERROR: JobID f{id} unknown")
+        for id, name, fate in jobs():
+            if id in ids or name == value(words, "--name"):
+                print(f"ƒ{id}|{STATES[fate][2]}")
+        return 0
+    if words[0] == "cancel":
+        return cancel([one[1:] for one in words[1:]])
+    if words[0] == "resource":
+        print("2|16|tux[1-2]")
+        return 0
+    print("commands:    \t\t0.67.0")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[0]).name, sys.argv[1:]))

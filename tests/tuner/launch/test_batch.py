@@ -1,0 +1,264 @@
+"""What all launchers that hand jobs to a scheduler promise, under stand-ins for the commands of
+Slurm, PBS and Flux. The real Slurm is in test_slurm.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.launch import launcher_for
+from plumbline.launch.batch import Queue
+from plumbline.launch.flux import FluxTable
+from plumbline.launch.pbs import PbsTable
+from plumbline.launch.slurm import SlurmTable
+from plumbline.libraries import Installation
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Laboratory, Series, Starter
+from plumbline.placement import Placement
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import events, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign
+from tests.db import build
+from tests.tuner.test_measure import records_file
+
+COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "qsub", "qstat", "qselect", "qdel", "pbsnodes")
+STAND_IN = Path(__file__).with_name("fake_scheduler.py")
+TABLES = {"slurm": SlurmTable, "pbs": PbsTable, "torque": PbsTable, "flux": FluxTable}
+
+
+class Scheduler:
+    """Starts launches under the stand-ins."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.kind = kind
+        self.folder = folder / "scheduler"
+        (self.folder / "jobs").mkdir(parents=True)
+        if kind == "torque":
+            (self.folder / "torque").touch()
+        self._mpirun = folder / "mpirun"
+        self._mpirun.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+        self._mpirun.chmod(0o755)
+        self._home = folder
+
+    def fates(self, *words: str) -> None:
+        (self.folder / "fates").write_text("\n".join(words) + "\n")
+
+    def mute(self, times: int) -> None:
+        (self.folder / "mute").write_text("x\n" * times)
+
+    def submitted(self) -> list[list[str]]:
+        found = sorted((self.folder / "jobs").glob("*"), key=lambda one: int(one.name))
+        return [(one / "argv").read_text().split("\0") for one in found]
+
+    def starter(self, text: str, *, timeout_seconds: float = 20.0, **keys: Any) -> Starter:
+        """`text` is a script in the place of the probe: $2 is the plan, $4 the records."""
+        probe = self._home / "probe"
+        probe.write_text(f"#!/bin/bash\n{text}\n")
+        probe.chmod(0o755)
+        keys = {"poll_seconds": 0.05, "grace_seconds": 0.3} | keys
+        if self.kind == "flux":
+            keys = {"start": "mpirun"} | keys
+        launcher = launcher_for(TABLES[self.kind](**keys), self._home)
+        assert isinstance(launcher, Queue)
+        return Starter(
+            family=OpenMpi(),
+            installation=Installation(build.LIBRARY, self._mpirun, None),
+            launcher=launcher,
+            probe=probe,
+            placement=Placement(nodes=1, ppn=4),
+            timeout_seconds=timeout_seconds,
+        )
+
+
+@pytest.fixture(params=["slurm", "pbs", "flux"])
+def scheduler(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Scheduler:
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in (*COMMANDS, "flux"):
+        text = f"#!{sys.executable} -S\n" + STAND_IN.read_text()
+        (commands / name).write_text(text)
+        (commands / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}:/usr/bin:/bin")
+    monkeypatch.setenv("FAKE_SCHEDULER", str(tmp_path / "scheduler"))
+    return Scheduler(tmp_path, request.param)
+
+
+def good(folder: Path) -> str:
+    return f'cp {records_file(folder)} "$4"'
+
+
+CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 1024))
+PLAN = Plan("", 1, CASES, blocks=1, reps=1)
+NAMED = Plan("s-000", 1, CASES, blocks=1, reps=1)
+
+
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
+def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
+    ranks = scheduler.starter(good(tmp_path) + "; echo seen >&2")
+    run, _ = ranks.start("c", "s", 0, "plan", {"A": "it's"})
+    assert (run.outcome, run.reason, run.stderr) == ("finished", "", "seen\n")
+    (words,) = scheduler.submitted()
+    text = " ".join(words)
+    expected = {
+        "slurm": "--export=NONE --no-requeue",
+        "pbs": "-l select=1:ncpus=4:mpiprocs=4 -l place=scatter:excl",
+        "torque": "-l nodes=1:ppn=4 -n",
+        "flux": "--nodes=1 --nslots=4",
+    }
+    assert expected[scheduler.kind] in text
+    assert "export A='it'\"'\"'s'" in (tmp_path / "jobs" / "c" / "s-000" / "job.sh").read_text()
+    ranks.stored(run.id)
+    assert not any((tmp_path / "jobs").iterdir())
+
+
+def test_a_finished_launch_is_taken_until_it_is_stored(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    """As after a kill between its end and the database."""
+    first, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    again, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert again.seconds == first.seconds and len(scheduler.submitted()) == 1
+    other, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "another plan", {})
+    assert other.outcome == "finished" and len(scheduler.submitted()) == 2
+
+
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
+@pytest.mark.parametrize(
+    ("fate", "kind"),
+    [("node", "launch interrupted"), ("cancel", "launch cancelled"), ("lose", "launch lost")],
+)
+def test_what_the_cluster_ends_is_started_again(
+    scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign, fate: str, kind: str
+) -> None:
+    """Also where another job has got the lost one's id."""
+    if (scheduler.kind, fate) == ("flux", "lose"):
+        pytest.skip("ids of Flux are never given again")
+    scheduler.fates(fate)
+    lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path)))
+    assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert [one.kind for one in events.get(db, campaign.id)] == [kind]
+    assert len(scheduler.submitted()) == 2
+
+
+def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
+    scheduler.fates("node", "node", "node")
+    with pytest.raises(PlumblineError, match=r"and so were 2 jobs of this launch before"):
+        scheduler.starter(good(tmp_path), resubmissions=2).start("c", "s", 0, "plan", {})
+    assert len(scheduler.submitted()) == 3
+    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+
+
+def test_cancelled_twice(scheduler: Scheduler, tmp_path: Path) -> None:
+    scheduler.fates("cancel", "cancel")
+    with pytest.raises(PlumblineError, match=r"was cancelled, as the one before"):
+        scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert len(scheduler.submitted()) == 2
+
+
+@pytest.mark.parametrize("scheduler", list(TABLES), indirect=True)
+def test_ended_at_the_schedulers_limit(scheduler: Scheduler, tmp_path: Path) -> None:
+    scheduler.fates("late")
+    run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert run.reason == "no end after 20 s"
+
+
+def test_a_script_that_does_not_come_to_its_end(scheduler: Scheduler, tmp_path: Path) -> None:
+    scheduler.fates("fail")
+    run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert run.reason == "exit status 1"
+    assert "on a file system that all nodes share" in run.stderr
+
+
+def test_a_scheduler_that_does_not_answer_has_lost_nothing(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    scheduler.mute(12)
+    ranks = scheduler.starter(f"sleep 2; {good(tmp_path)}", grace_seconds=0.2)
+    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 1
+
+
+def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: Path) -> None:
+    """What the scheduler has forgotten gets no second job while its script still beats."""
+    wanted = good(tmp_path)
+    ranks = scheduler.starter(f"touch {tmp_path}/runs; sleep 1; {wanted}", grace_seconds=5)
+    queue = ranks._launcher
+    queue.states = lambda jobs: {}  # type: ignore[attr-defined]
+    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 1
+
+
+def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    scheduler.fates("unheard")
+    text = f"sleep 1; {good(tmp_path)}"
+    with pytest.raises(PlumblineError, match="Socket timed out"):
+        scheduler.starter(text).start("c", "s", 0, "plan", {})
+    assert scheduler.starter(text).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 1
+
+
+def test_a_submission_that_is_refused_leaves_nothing(scheduler: Scheduler, tmp_path: Path) -> None:
+    scheduler.fates("refuse")
+    with pytest.raises(PlumblineError, match="Invalid account"):
+        scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert scheduler.submitted() == []
+    run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert run.outcome == "finished"
+
+
+def test_a_time_out(scheduler: Scheduler, tmp_path: Path) -> None:
+    del tmp_path
+    run, _ = scheduler.starter("sleep 30", timeout_seconds=0.5).start("c", "s", 0, "plan", {})
+    assert run.reason == "no end after 0.5 s"
+
+
+def test_rounds_of_launches(
+    scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
+) -> None:
+    """Several at once, each with its seed; a case that fails is dropped after its round. Run again
+    it takes the same decisions from the database."""
+    if scheduler.kind == "slurm":
+        pytest.skip("the stand-in has no arrays")
+    wanted = records_file(tmp_path)
+    begun = tmp_path / "begun"
+    begun.write_bytes(b"".join(wanted.read_bytes().splitlines(True)[:6]))  # case 1 has begun
+    text = f'if grep -q bytes=1024 "$2"; then cp {begun} "$4.part"; exit 1; fi; cp {wanted} "$4"'
+    for _ in range(2):
+        lab = Laboratory(db, campaign.id, scheduler.starter(text, at_once=3))
+        series = Series(lab, "s", PLAN, {})
+        series.advance(4)
+        assert series.dropped == {CASES[1]}
+        kept = runs.listing(db, campaign.id)
+        assert [one.outcome for one in kept] == ["failed"] * 3 + ["finished"] * 4
+        assert [f"seed={1 + one.sequence} " in one.plan for one in kept] == [True] * 7
+        assert len(scheduler.submitted()) == 7
+
+
+@pytest.mark.parametrize(
+    ("table", "keys", "complaint"),
+    [
+        (SlurmTable, {"sbatch": ("-A x",)}, "no option"),
+        (SlurmTable, {"sbatch": ("--wrap=x",)}, "set from the other keys"),
+        (SlurmTable, {"partition": "a b"}, "one word"),
+        (SlurmTable, {"start": "srun"}, "mpi goes with"),
+        (SlurmTable, {"at_once": 0}, "at_once"),
+        (PbsTable, {"qsub": ("-v A=B",)}, "set from the other keys"),
+        (PbsTable, {"qsub": ("-l walltime=1",)}, "set from the other keys"),
+        (PbsTable, {"qsub": ("-l a b",)}, "no option"),
+        (PbsTable, {"queue": "-q"}, "one word"),
+        (FluxTable, {"flux": ("--env=A",)}, "set from the other keys"),
+        (FluxTable, {"bank": "a\nb"}, "one word"),
+    ],
+)
+def test_tables_are_strict(table: type, keys: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        table(**keys)

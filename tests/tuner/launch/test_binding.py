@@ -1,0 +1,89 @@
+"""Ranks bound as asked, by every mpirun that is at hand, and a launch that is not bound so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from plumbline import libraries, machine, paths
+from plumbline.launch import launcher_for
+from plumbline.libraries import Family, Installation
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Starter
+from plumbline.placement import Placement, here
+from plumbline.plan import Plan, PlanCase
+from plumbline.readback import units
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Header
+from tests.tuner.simulated import ROOT
+
+pytestmark = pytest.mark.mpi
+
+PLAN = Plan("binding", 1, (PlanCase("MPI_Barrier", 0),), blocks=1, reps=1)
+MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
+
+
+def starter(
+    family: Family, found: Installation, *, bind: str = "", map_by: str = "", ppn: int = 2
+) -> Starter:
+    try:
+        probe = paths.layout().probe(paths.build_id(found.library))
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    crowded = here(ppn, machine.processing_units()).oversubscribed
+    return Starter(
+        family=family,
+        installation=found,
+        launcher=launcher_for(None),
+        probe=probe,
+        placement=Placement(nodes=1, ppn=ppn, bind=bind, map_by=map_by, oversubscribed=crowded),
+        timeout_seconds=60,
+    )
+
+
+def bindings(ranks: Starter) -> list[frozenset[int]]:
+    run, records = ranks.start("c", "s", 0, PLAN.text(), {})
+    assert run.outcome == "finished", run.reason + run.stderr
+    (header,) = (one for one in records if isinstance(one, Header))
+    return [units(text) for text in header.binding]
+
+
+@pytest.mark.parametrize("name", ["path", "openmpi-5.0", "mpich-5.0", "impi-2021"])
+def test_every_library_binds(name: str) -> None:
+    if machine.processing_units() < 2:
+        pytest.skip("one processing unit is all there is to be bound to")
+    if name != "path" and not (MPIS / name).exists():
+        pytest.skip(f"no {MPIS / name}: make setup-mpis")
+    family, found = libraries.find(None if name == "path" else MPIS / name)
+    first, second = bindings(starter(family, found, bind="core", map_by="core"))
+    assert first.isdisjoint(second)
+    every = frozenset(os.sched_getaffinity(0))
+    assert bindings(starter(family, found, bind="none")) == [every, every]
+    for domain in ("socket", "numa"):
+        sets = machine.domains()[domain]
+        for bound in bindings(starter(family, found, bind=domain)):
+            assert not sets or any(bound <= one for one in sets)
+
+
+def test_more_ranks_than_cores_are_bound_all_the_same() -> None:
+    family, found = libraries.find()
+    if family.name != "openmpi":
+        pytest.skip("the mpirun on PATH is not Open MPI's")
+    ppn = machine.processing_units() + 1
+    found_bound = bindings(starter(family, found, bind="core", map_by="core", ppn=ppn))
+    assert len(set(found_bound)) == len(machine.domains()["core"])
+
+
+def test_a_library_that_does_not_bind() -> None:
+    class Loose(OpenMpi):
+        def words(self, placement: Placement, reach: object = None) -> list[str]:
+            del reach
+            return ["-np", str(placement.nprocs), "--oversubscribe", "--bind-to", "none"]
+
+    family, found = libraries.find()
+    if family.name != "openmpi" or len(machine.domains()["core"]) < 2:
+        pytest.skip("needs Open MPI and two cores")
+    with pytest.raises(PlumblineError, match=r"rank 0 may run on .*though bind = core"):
+        bindings(starter(Loose(), found, bind="core"))

@@ -1,0 +1,104 @@
+"""Open MPI 5 on two hosts, where coll/han answers before coll/tuned: what a search measures there
+is in force, what is exported decides, and a rules file alone does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import libraries, proof
+from plumbline.measure import Starter
+from plumbline.placement import Placement
+from plumbline.plan import Plan
+from plumbline.search import space as spaces
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline_db.records import Check, ConfigRecord, Winner
+from plumbline_exporters import env
+from plumbline_exporters.registry import write
+from tests.db import build
+from tests.exporters.bundles import bundle
+from tests.hosts import Hosts
+from tests.tuner.families.installations import prefix_of
+from tests.tuner.launch.test_two_hosts import several, starter
+from tests.tuner.simulated import ROOT
+
+pytestmark = pytest.mark.mpi
+
+NAME, FUNCTION, SIZE = "openmpi-5.0", "MPI_Reduce", 4096
+LAYOUT = Placement(nodes=2, ppn=2)
+
+
+@pytest.fixture
+def ranks(two_hosts: Hosts, tmp_path: Path) -> Starter:
+    prefix_of(NAME)  # skips where it is not there
+    return starter(two_hosts, tmp_path, LAYOUT, NAME)
+
+
+def menu() -> tuple[spaces.Space, Menu]:
+    family, found = libraries.find(prefix_of(NAME))
+    space = spaces.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
+    return space, Menu(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
+
+
+def outcomes(ranks: Starter, plan: Plan, environment: Mapping[str, str]) -> proof.Outcomes | str:
+    run, records = ranks.start("c", plan.name, 0, plan.text(), dict(environment))
+    if run.outcome == "failed":
+        return run.reason + run.stderr
+    return {
+        (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
+        for one in records
+        if isinstance(one, Check)
+    }
+
+
+def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:
+    space, chosen = menu()
+    candidates = chosen.first(FUNCTION)
+    assert candidates and all(("coll_han_priority", "0") in one.knobs for one in candidates)
+    assert not any("coll_han_priority" in dict(one.knobs) for one in chosen.first("MPI_Scan"))
+    cases = tuple(one.case(FUNCTION, SIZE) for one in (DEFAULT, *candidates))
+    plan = Plan("race", 1, cases, blocks=2, reps=2, warmup=1)
+    run, records = ranks.start("c", "race", 0, plan.text(), space.hot_environment)
+    assert run.outcome == "finished", run.reason + run.stderr
+    assert all(one.in_force for one in records if isinstance(one, ConfigRecord))
+    checks = [one.outcome for one in records if isinstance(one, Check)]
+    assert checks == ["ok"] * len(cases)
+
+
+def test_what_is_exported_decides_and_the_rules_alone_do_not(
+    two_hosts: Hosts, ranks: Starter, tmp_path: Path
+) -> None:
+    _, chosen = menu()
+    candidate: Candidate = chosen.first(FUNCTION)[0]
+    winner: Winner = build.winner(
+        function=FUNCTION, nprocs=4, ppn=2, bytes_from=2048, bytes_to=8192, variant="default",
+        configuration=dict(candidate.knobs), restrictions=[],
+    )  # fmt: skip
+    _, found = libraries.find(prefix_of(NAME))
+    out = tmp_path / "out"
+    write(
+        msgspec.structs.replace(bundle(winner, directory=str(out)), library=found.library), ["env"]
+    )
+    environment = proof.environment_of(out / env.FILE_NAME, ranks.clean_environment())
+    assert "OMPI_MCA_coll_han_priority" not in environment
+
+    def problems(given: Mapping[str, str]) -> list[str]:
+        plan = Plan("proof", 1, (candidate.case(FUNCTION, SIZE),), blocks=1, reps=1)
+        with several(two_hosts, tmp_path).folder("proof") as folder:
+            return proof.prove(
+                ranks.family,
+                lambda name, asked, changed: outcomes(ranks, asked, changed),
+                plan,
+                given,
+                [winner],
+                {FUNCTION: [SIZE]},
+                folder,
+            ).problems
+
+    assert problems(environment) == []
+    alone = {name: value for name, value in environment.items() if "coll_han" not in name}
+    (problem,) = problems(alone)
+    assert "ompi-rules.conf does not decide" in problem

@@ -1,0 +1,84 @@
+"""Knobs that are in force for a whole launch, in turn with launches of the library as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from plumbline import at_start
+from plumbline.plan import Plan, PlanCase
+from plumbline.verify.statistics import paired_ratio
+from plumbline_db.records import ProbeRecord, Run
+from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
+
+LIMIT = (("btl_vader_eager_limit", "8192"), ("pml", "ob1"))
+ADAPT = (("coll_adapt_bcast_algorithm", "4"), ("coll_adapt_priority", "36"))
+HOT = (("coll_tuned_bcast_algorithm", "chain"),)
+CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 64, knobs=HOT), PlanCase("MPI_Bcast", 8))
+COSTS = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_: 2.0})
+
+
+class Watched(SimulatedStarter):
+    """Keeps what it was started with; `fails`: launches of this suite from their second on."""
+
+    def __init__(self, costs: Costs, fails: str = "") -> None:
+        super().__init__(costs)
+        self.seen: list[tuple[str, int, dict[str, str], str]] = []
+        self._fails = fails
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        self.seen.append((suite, sequence, extra, text))
+        run, records = super().start(campaign, suite, sequence, text, extra)
+        if suite == self._fails and sequence:
+            run = Run(**{name: getattr(run, name) for name in run.__struct_fields__} | FAILED)
+        return run, records
+
+
+FAILED = {"outcome": "failed", "reason": "the library did not take a setting: x"}
+
+
+def run(starter: SimulatedStarter) -> list[at_start.Line]:
+    plan = Plan("", 1, CASES, blocks=2, reps=3)
+    return at_start.run(starter, plan, [LIMIT, ADAPT], 3, {"HOT": "1"}, paired_ratio)[0]
+
+
+def test_launches_take_turns_and_are_started_with_the_setting() -> None:
+    starter = Watched(COSTS)
+    lines = run(starter)
+    order = [(suite, number) for suite, number, _, _ in starter.seen]
+    assert order == [(s, n) for n in range(3) for s in ("measure", "measure-1", "measure-2")]
+    plain, limit, adapt = (extra for _, _, extra, _ in starter.seen[:3])
+    assert plain == {"HOT": "1"}
+    assert limit == plain | {f"OMPI_MCA_{name}": value for name, value in LIMIT}
+    assert adapt == plain | {f"OMPI_MCA_{name}": value for name, value in ADAPT}
+    assert " knobs=start" in starter.seen[1][3] and " knobs=" not in starter.seen[0][3]
+    assert [(one.bytes, one.knobs) for one in lines] == [
+        *((8, knobs) for knobs in ({}, dict(LIMIT), dict(ADAPT))),
+        *((64, knobs) for knobs in ({}, dict(HOT), dict(LIMIT), dict(ADAPT))),
+    ]
+    assert lines[0].ratio is None and lines[3].ratio is None
+    for line in (*lines[1:3], *lines[5:]):
+        assert line.ratio is not None and line.ratio.n == 3
+    hot = lines[4].ratio
+    assert hot is not None and hot.ratio == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_setting_that_fails_leaves_the_others() -> None:
+    lines = run(Watched(COSTS, fails="measure-1"))
+    for line in lines:
+        if line.knobs == dict(LIMIT):
+            assert line.outcome == "launch 1 failed: the library did not take a setting: x"
+            assert (line.seconds, line.ratio) == ([], None)
+        else:
+            assert line.outcome == "ok" and len(line.seconds) == 3
+
+
+def test_what_is_hot() -> None:
+    hot = ("coll_tuned_bcast_algorithm", "coll_tuned_bcast_algorithm_segmentsize")
+    cold = ("coll_tuned_bcast_algorithm_knomial_radix", "coll_sm_priority", "pml", "unheard_of")
+    assert all(SPACE.is_hot(name) for name in (*hot, "coll_han_priority"))
+    assert not any(SPACE.is_hot(name) for name in cold)
+    assert SPACE.with_needs("coll_adapt_bcast_algorithm", "4") == dict(ADAPT)

@@ -1,0 +1,77 @@
+"""Variables that a campaign file fixes: in force in every launch, part of what the campaign is, and
+never what a search or an exported file sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign as loop
+from plumbline.measure import Starter
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_exporters.bundle import heading
+from tests.exporters.bundles import bundle
+from tests.tuner import fake_mpi, planted
+from tests.tuner.simulated import bench
+
+YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD",
+        "PLUMBLINE_PROFILE",
+        "OMPI_MCA_coll_tuned_bcast_algorithm",
+        "OMPI_MCA_coll_tuned_use_dynamic_rules",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename",
+    ],
+)
+def test_what_a_search_sets_cannot_be_fixed(name: str) -> None:
+    with pytest.raises(UsageError, match=f"environment: {name}: a campaign searches"):
+        loop.starter(bench(), planted.settings(environment=YIELD | {name: "1"}))
+    assert loop.starter(bench(), planted.settings(environment=YIELD))
+
+
+def fixed(folder: Path, script: str) -> Starter:
+    one = fake_mpi.starter(folder, script)
+    one._fixed = YIELD | {"MINE": "1"}
+    return one
+
+
+def test_every_launch_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "0")
+    ranks = fixed(tmp_path, "env >&2")
+    run, _ = ranks.start("c", "s", 0, "plan", {"B": "2"})
+    seen = dict(line.split("=", 1) for line in run.stderr.splitlines() if "=" in line)
+    assert (seen["MINE"], seen["B"]) == ("1", "2")
+    assert seen.items() >= YIELD.items()
+    assert run.environment == YIELD | {"MINE": "1", "B": "2"}
+    assert ranks.clean_environment().items() >= YIELD.items()
+
+
+def test_they_count_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the shell has under the same name is not in force, and does not count."""
+    fixed = {"OMPI_MCA_opal_abort_delay": "1"}
+    plain = loop.begin(db, bench(), planted.settings(), new=False)
+    first = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
+    monkeypatch.setenv("OMPI_MCA_opal_abort_delay", "0")
+    again = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
+    assert first.id == again.id != plain.id
+    assert loop.begin(db, bench(), planted.settings(), new=False).id not in (plain.id, first.id)
+    assert len(campaigns.all_campaigns(db)) == 3
+
+
+def test_exported_files_say_what_was_asked_for(db: Database) -> None:
+    asked = planted.settings(environment=YIELD, bind="core", map_by="numa")
+    made = loop.begin(db, bench(), asked, new=False)
+    text = "\n".join(heading(msgspec.structs.replace(bundle(), campaign=made), "A file."))
+    assert "nodes x ranks a node: 1 x 4, bound to a core each, in turn over each numa" in text
+    assert "# measured under OMPI_MCA_mpi_yield_when_idle=1" in text
+    made = loop.begin(db, bench(), planted.settings(bind="none"), new=False)
+    text = "\n".join(heading(msgspec.structs.replace(bundle(), campaign=made), "A file."))
+    assert "1 x 4, not bound" in text and "measured under" not in text

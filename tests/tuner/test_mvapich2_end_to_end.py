@@ -1,0 +1,140 @@
+"""A campaign with MVAPICH2's variables, from finding the library to files in force. Its part is
+played by Open MPI with a slow MPI_Gather that MV2_USE_DIRECT_GATHER=0 makes quick, and an MPI_Init
+that refuses what MVAPICH2's does; everything else is as with the real one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline_db import campaigns, runs, winners
+from plumbline_db.connection import Database
+from tests.tuner.families.installations import write
+from tests.tuner.families.recorded.mvapich2 import FILES
+from tests.tuner.simulated import ROOT
+from tests.tuner.test_end_to_end import ENTRY, environment
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+MPIEXEC = """#!/bin/sh
+here=${0%/bin/*}
+while true; do
+    case $1 in
+    -n) ranks=$2; shift 2 ;;
+    -genv) export "$2=$3"; shift 3 ;;
+    *) break ;;
+    esac
+done
+{ echo launch; env | sed -n '/^MV2_/p'; } >>"$here/seen"
+if [ -n "${MV2_INTER_GATHER_TUNING-}" ] && [ -n "${MPIR_CVAR_GATHER_COLLECTIVE_ALGORITHM-}" ]; then
+    echo "Fatal error in MPI_Init" >&2
+    exit 1
+fi
+if [ "${MV2_SHOW_ENV_INFO-}" = 2 ]; then cat "$here/report" >&2; fi
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \\
+    exec mpirun.openmpi -np "$ranks" --oversubscribe -x LD_PRELOAD="$here/slow.so" "$@"
+"""
+SLOW = """#include <mpi.h>
+#include <stdlib.h>
+#include <time.h>
+int MPI_Gather(const void *from, int count, MPI_Datatype type, void *to, int counts,
+               MPI_Datatype types, int root, MPI_Comm comm)
+{
+    const char *direct = getenv("MV2_USE_DIRECT_GATHER");
+    const struct timespec delay = {.tv_nsec = 500000};
+    if (!direct || *direct != '0')
+        nanosleep(&delay, NULL);
+    return PMPI_Gather(from, count, type, to, counts, types, root, comm);
+}
+"""
+CAMPAIGN = """nprocs = 2
+sizes = [64, 1024]
+guidelines = ["GL3"]
+launches = 6
+launches_max = 6
+blocks = 4
+reps = 3
+rounds = 1
+variants = []
+"""
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = sorted((ROOT / "build").glob("openmpi-4*/probe"))
+    if not built or shutil.which("mpirun.openmpi") is None:
+        pytest.skip("no probe is built for Debian's Open MPI: make build")
+    prefix = tmp_path_factory.mktemp("mvapich2")
+    files = {
+        name: text.replace("2.3.7", "2.3")
+        for name, text in FILES.items()
+        if not name.startswith("libexec")
+    }
+    write(prefix, files | {"bin/mpiexec": MPIEXEC})
+    programs = prefix / "libexec" / "plumbline" / "mvapich2-2.3"
+    programs.parent.mkdir(parents=True)
+    programs.symlink_to(built[-1].parent)
+    (prefix / "share" / "plumbline").mkdir(parents=True)
+    (prefix / "share" / "plumbline" / "search-spaces").symlink_to(ROOT / "search-spaces")
+    (prefix / "slow.c").write_text(SLOW)
+    words = ["mpicc.openmpi", "-shared", "-fPIC", "-o", prefix / "slow.so", prefix / "slow.c"]
+    subprocess.run(words, check=True)
+    return prefix
+
+
+def plumbline(prefix: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ENTRY, *map(str, words), "--mpi", str(prefix)]
+    command += ["--db", str(prefix / "plumbline.db")]
+    own = environment() | {"PLUMBLINE_PREFIX": str(prefix)}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=560, env=own, check=False
+    )
+
+
+def launches(prefix: Path) -> list[dict[str, str]]:
+    """MV2_* of every launch."""
+    found = []
+    for text in (prefix / "seen").read_text().split("launch\n")[1:]:
+        found.append(dict(line.split("=", 1) for line in text.splitlines()))
+    return found
+
+
+def test_doctor_tries_what_it_can_and_says_what_it_cannot(prefix: Path) -> None:
+    done = plumbline(prefix, "doctor")
+    said = " ".join(done.stdout.split())
+    assert "2.3 (" in said and "search space" in said, done.stdout + done.stderr
+    assert "takes MV2_INTER_BCAST_TUNING=1" in said
+    assert "parameters are taken on trust" in said
+    assert "MVAPICH2 was never run" in said
+    assert {"MV2_INTER_BCAST_TUNING": "1"}.items() <= launches(prefix)[-1].items()
+
+
+@pytest.mark.timeout(600)
+def test_a_campaign_finds_the_variable_and_puts_it_in_force(prefix: Path) -> None:
+    (prefix / "campaign.toml").write_text(CAMPAIGN)
+    (prefix / "seen").unlink(missing_ok=True)
+    done = plumbline(prefix, "campaign", prefix / "campaign.toml")
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    with Database.open(prefix / "plumbline.db") as db:
+        campaign = campaigns.get(db, None)
+        (winner,) = winners.get(db, campaign.id)
+        suites = {one.suite for one in runs.listing(db, campaign.id)}
+    assert winner.function == "MPI_Gather" and winner.bytes_from == 0
+    assert winner.configuration == {"MV2_INTER_GATHER_TUNING": "1", "MV2_USE_DIRECT_GATHER": "0"}
+    assert any("cold" in one for one in suites), suites
+    script = next(prefix.rglob("plumbline.sh"))
+    exported = [line for line in script.read_text().splitlines() if line.startswith("export")]
+    assert exported == ["export MV2_INTER_GATHER_TUNING=1", "export MV2_USE_DIRECT_GATHER=0"]
+    seen = launches(prefix)
+    assert {} in seen  # the library as it is
+    tried = {one.get("MV2_INTER_GATHER_TUNING") for one in seen}
+    assert {"1", "2", "3"} <= tried
+    assert all(
+        one.get("MV2_USE_DIRECT_GATHER") == ("0" if one["MV2_INTER_GATHER_TUNING"] == "1" else None)
+        for one in seen
+        if "MV2_INTER_GATHER_TUNING" in one
+    )
