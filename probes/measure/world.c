@@ -14,9 +14,9 @@ static int64_t now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* A new communicator costs SMPI p (p - 1) messages: it looks for nodes. On a simulated machine, whose
- * ranks never fail, the probe's own messages run on the communicator itself, with tags of theirs;
- * variants send on one of their own. */
+/* A new communicator costs SMPI p (p - 1) messages: it looks for nodes. On a simulated machine,
+ * whose ranks never fail, the probe's own messages run on the communicator itself, with tags of
+ * theirs; variants send on one of their own. */
 void pl_world_open(struct pl_world *world, MPI_Comm comm)
 {
     world->harness = world->sync = comm;
