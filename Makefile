@@ -91,7 +91,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
-test-scale: setup  ## a simulated campaign with 512 ranks (an hour or more where cores are busy)
+test-scale: setup  ## a simulated campaign with 512 ranks (hours: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign --simulate mpich --nprocs 512 --nodes 32 $(ARGS)
 
