@@ -34,7 +34,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts \
-        test-applications check bench install clean distclean
+        test-applications test-scale check bench bench-scale install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -85,6 +85,15 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)
+
+bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python tests/bench/scale.py $(ARGS)
+
+# All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
+test-scale: setup  ## a simulated campaign with 512 ranks (hours: docs/scale.md)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	time $(BIN)/plumbline campaign --simulate mpich --nprocs 512 --nodes 32 $(ARGS)
 
 install: setup build  ## into DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \

@@ -1,0 +1,58 @@
+"""What simulated ranks cost: seconds and memory of the simulator, by number of ranks.
+
+Prints one line a number of ranks, as docs/scale.md has them. Asserts nothing: other programs take
+the same cores."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+from plumbline import campaign
+from plumbline.plan import Data, Plan, PlanCase
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db.records import Samples
+
+RANKS = (32, 64, 128, 256, 512, 1024)
+PPN = 16
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", default=",".join(map(str, RANKS)))
+    parser.add_argument("--function", default="MPI_Allreduce")
+    parser.add_argument("--bytes", type=int, default=1024)
+    parser.add_argument("--simulate", default="ompi")
+    options = parser.parse_args()
+    case = PlanCase(options.function, options.bytes)
+    plan = Plan("scale", 1, (case,), Data(), blocks=1, reps=1, warmup=0)
+    print("ranks  wall s  CPU s  GiB at most  simulated µs")
+    for nprocs in map(int, options.ranks.split(",")):
+        settings = load(
+            None, {"simulate": options.simulate, "nprocs": nprocs, "nodes": -(-nprocs // PPN)}
+        )
+        starter = campaign.starter(workbench(settings=settings), settings)
+        before, started = _seconds(), time.monotonic()
+        run, records = starter.start("bench", "scale", 0, plan.text(), {})
+        wall, processor = time.monotonic() - started, _seconds() - before
+        if run.outcome != "finished":
+            print(f"{nprocs:5}  {run.reason}", flush=True)
+            continue
+        (ns,) = [one.ns[0] for one in records if isinstance(one, Samples)]
+        # The largest of all processes so far: numbers of ranks ascend.
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+        print(
+            f"{nprocs:5}  {wall:6.1f}  {processor:5.1f}  {memory:11.2f}  {ns / 1000:.2f}",
+            flush=True,
+        )
+
+
+def _seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
