@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -47,55 +47,43 @@ def run(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     cap_bytes: int = OUTPUT_CAP_BYTES,
+    give_up: Callable[[], bool] | None = None,
 ) -> Finished:
-    """Runs `argv` to its end. Raises PlumblineError when the program cannot be started."""
-    (done,) = run_together(
-        [argv],
-        timeout_seconds=timeout_seconds,
-        environment=environment,
-        folder=folder,
-        cap_bytes=cap_bytes,
-    )
-    return done
-
-
-def run_together(
-    commands: Sequence[Sequence[str | Path]],
-    *,
-    timeout_seconds: float,
-    environment: Mapping[str, str] | None = None,
-    folder: Path | None = None,
-    cap_bytes: int = OUTPUT_CAP_BYTES,
-) -> list[Finished]:
-    """The same for several, all at the same time and under one limit."""
-    ends: list[Finished] = []
+    """Runs `argv` to its end, or until `give_up`, which is asked every second, says that it is of
+    no use any more. Raises PlumblineError when the program cannot be started."""
+    words = [str(word) for word in argv]
     started = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        under_way = []
-        for argv in commands:
-            words = [str(word) for word in argv]
-            out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-            process = _start(words, environment, folder, out, err)
-            stack.callback(end_session, process)
-            under_way.append((words, process, out, err))
-        for words, process, out, err in under_way:
-            timed_out = False
-            try:
-                process.wait(max(0.0, started + timeout_seconds - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                timed_out = True
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = _start(words, environment, folder, out, err)
+        timed_out = False
+        try:
+            timed_out = not _wait(process, started + timeout_seconds, give_up)
+        finally:
             end_session(process)
-            ends.append(
-                Finished(
-                    argv=words,
-                    status=process.returncode,
-                    timed_out=timed_out,
-                    stdout=_tail(out.fileno(), cap_bytes),
-                    stderr=_tail(err.fileno(), cap_bytes),
-                    seconds=time.monotonic() - started,
-                )
-            )
-    return ends
+        return Finished(
+            argv=words,
+            status=process.returncode,
+            timed_out=timed_out,
+            stdout=_tail(out.fileno(), cap_bytes),
+            stderr=_tail(err.fileno(), cap_bytes),
+            seconds=time.monotonic() - started,
+        )
+
+
+def _wait(
+    process: subprocess.Popen[bytes], deadline: float, give_up: Callable[[], bool] | None
+) -> bool:
+    """False when the time is up before the process has ended, or was given up."""
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        try:
+            process.wait(left if give_up is None else min(left, 1.0))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= deadline:
+                return False
+            if give_up is None or not give_up():
+                continue
+        return True
 
 
 def _start(

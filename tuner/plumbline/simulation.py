@@ -36,7 +36,8 @@ class Simulation(
     blocks and adds `switch_latency_seconds`. A message inside a node takes `near_latency_seconds`
     and has `near_bandwidth_bytes_per_second`, whatever else is under way there. `platform`: a
     file of SimGrid's in place of all this. A message takes its sender `send_seconds` and its
-    receiver `receive_seconds` of their own time; other computation takes none."""
+    receiver `receive_seconds` of their own time; other computation takes none. A case that is not
+    simulated in `case_seconds` of the computer's is given up."""
 
     library: Selector
     topology: Topology = "cluster"
@@ -50,6 +51,8 @@ class Simulation(
     # As calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
     send_seconds: float = 5.8e-6
     receive_seconds: float = 4.5e-6
+    # Of the computer that simulates, from 64 ranks on.
+    case_seconds: float = 120.0
 
     def __post_init__(self) -> None:
         latency = "seconds above 0, below 1"
@@ -61,6 +64,7 @@ class Simulation(
                 0 <= self.switch_latency_seconds < 1,
                 "seconds from 0 on, below 1 (1e-6)",
             ),
+            "case_seconds": (0 <= self.case_seconds < 1e6, "seconds, 0 for no limit (120)"),
             "send_seconds": (0 <= self.send_seconds < 1, "seconds from 0 on, below 1 (5.8e-6)"),
             "receive_seconds": (
                 0 <= self.receive_seconds < 1,

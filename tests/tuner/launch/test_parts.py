@@ -41,23 +41,37 @@ PLAN = Plan("t", 1, CASES, Data(), blocks=1, reps=1, warmup=0)
 
 def test_parts_have_all_cases_between_them() -> None:
     text = PLAN.text()
-    for count in range(1, 9):
-        found = [parts.case_lines(one) for one in parts.split(text, count)]
-        assert len(found) == min(count, 6)
-        assert {number: line for one in found for number, line in one.items()} == parts.case_lines(
-            text
-        )
-        assert sum(map(len, found)) == len(CASES)
-    (rest,) = parts.split(text, 1, without=range(7))
+    found = [parts.case_lines(one) for one in parts.split(text)]
+    assert [len(one) for one in found] == [4, 2, 2]
+    joined = {number: line for one in found for number, line in one.items()}
+    assert joined == parts.case_lines(text)
+    (rest,) = parts.split(text, without=range(7))
     assert list(parts.case_lines(rest)) == [7]
+    assert parts.split(text, without=range(8)) == []
 
 
-def test_cases_of_the_same_arguments_stand_together() -> None:
-    for one in parts.split(PLAN.text(), 2):
-        seen = [tuple(line.split()[i] for i in (0, 3)) for line in parts.case_lines(one).values()]
-        assert len(set(seen)) == sum(
-            now != before for now, before in zip(seen, [None, *seen], strict=False)
+def test_sizes_rise_and_the_library_s_own_call_comes_first() -> None:
+    for one in parts.split(PLAN.text()):
+        cases = [parts.words_of(line) for line in parts.case_lines(one).values()]
+        places = [(int(case["bytes"]), case["variant"] != "default") for case in cases]
+        assert places == sorted(places)
+        assert len({case["function"] for case in cases}) == 1
+
+
+def test_what_is_given_up_with_a_case() -> None:
+    text = PLAN.text()
+    of = {
+        (case["function"], case["variant"], int(case["bytes"])): number
+        for number, case in (
+            (number, parts.words_of(line)) for number, line in parts.case_lines(text).items()
         )
+    }
+    variant = of["MPI_Gather", "gather_as_reduce", 256]
+    assert parts.too_much(text, variant) == {variant, of["MPI_Gather", "gather_as_reduce", 1024]}
+    large = of["MPI_Gather", "gather_as_reduce", 1024]
+    assert parts.too_much(text, large) == {large}
+    default = of["MPI_Gather", "default", 256]
+    assert parts.too_much(text, default) == {n for key, n in of.items() if key[0] == "MPI_Gather"}
 
 
 def record(kind: str, **more: object) -> parts.Record:
@@ -96,18 +110,19 @@ def test_a_part_that_ends_early_leaves_its_case_under_way() -> None:
     """Whichever part it is, and whether a check or a call was its last."""
     checking = part(1, 3, footer=False)[:4]
     for broken, culprit in ((checking, 1), (part(1, 3, footer=False)[:-1], 3)):
-        for order in ([part(0, 2), broken], [broken, part(0, 2)]):
-            joined = [one for one in parts.join(order) if one["record"] in _KNOWN]
-            assert joined[-1]["record"] != "footer"
-            records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
-            assert under_way(records) == culprit
+        joined = [one for one in parts.join([part(0, 2)], [broken]) if one["record"] in _KNOWN]
+        assert joined[-1]["record"] != "footer"
+        records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
+        assert under_way(records) == culprit == parts.under_way(broken)
 
 
 def test_a_part_that_ends_in_an_earlier_block_than_others() -> None:
     ahead = [*part(0, 2)[:-2], record("order", block=1, cases=[0, 2])]
     ahead += [record("samples", case=one, block=1, ns=[1]) for one in (0, 2)] + part(0, 2)[-2:]
     joined = [
-        one for one in parts.join([ahead, part(1, 3, footer=False)[:-1]]) if one["record"] in _KNOWN
+        one
+        for one in parts.join([ahead], [part(1, 3, footer=False)[:-1]])
+        if one["record"] in _KNOWN
     ]
     records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
     assert under_way(records) == 3

@@ -1,4 +1,4 @@
-"""One plan as several launches: parts that share its cases out, and their records as those of one.
+"""One plan as several launches: a part for each function, and their records as those of one.
 
 For a simulated machine, where a case does not feel the others. Pure: text in, text out. Cases of
 the same arguments come one after the other in a part, so that the probe has the library's own
@@ -33,33 +33,91 @@ def case_lines(plan: str) -> dict[int, str]:
     return found
 
 
-def split(plan: str, count: int, without: Iterable[int] = ()) -> list[str]:
-    """At most `count` plans that have the cases of `plan` between them, those `without` apart. A
-    part has about as many of each function and size as the others."""
+def split(plan: str, without: Iterable[int] = ()) -> list[str]:
+    """A plan for each function that has cases left, those `without` apart; the longest first. Sizes
+    rise, and the library's own call precedes what is compared with it: what is too much for the
+    simulator is found where it is smallest."""
     left_out = set(without)
-    groups: dict[tuple[str, ...], list[str]] = {}
+    functions: dict[str, list[tuple[int, int, str]]] = {}
     for number, line in case_lines(plan).items():
         if number not in left_out:
-            words = dict(word.split("=", 1) for word in line.split())
-            same = ("function", "bytes", "type", "op", "root", "ranks")
-            key = tuple(words.get(name, "") for name in same)
-            groups.setdefault(key, []).append(f"case id={number} {line}")
+            case = words_of(line)
+            place = (int(case["bytes"]), int(case["variant"] != "default"))
+            functions.setdefault(case["function"], []).append((*place, f"case id={number} {line}"))
     head = [line for line in plan.splitlines() if not line.startswith("case ")]
-    parts: list[list[str]] = [[] for _ in range(min(count, len(groups)))]
-    # The largest volumes cost most: they are dealt out first, function by function.
-    dealt = sorted(groups, key=lambda key: (-int(key[1]), key[0], key))
-    for place, key in enumerate(dealt):
-        turn, part = divmod(place, len(parts))
-        parts[part if turn % 2 == 0 else len(parts) - 1 - part] += groups[key]
-    return ["\n".join(head + part) + "\n" for part in parts]
+    longest = sorted(functions.values(), key=len, reverse=True)
+    return [
+        "\n".join(head + [line for _, _, line in sorted(cases, key=lambda one: one[:2])]) + "\n"
+        for cases in longest
+    ]
 
 
-def join(parts: Sequence[Sequence[Record]], known: Sequence[Record] = ()) -> list[Record]:
+def words_of(line: str) -> dict[str, str]:
+    """The keys of a case's line."""
+    return dict(word.split("=", 1) for word in line.split())
+
+
+def too_much(plan: str, number: int) -> set[int]:
+    """The cases of a plan that are given up with the case `number`: those of its variant from its
+    size on, and, if it is the library's own call, all of its function from its size on, for they
+    are compared with it."""
+    cases = {id: words_of(line) for id, line in case_lines(plan).items()}
+    stuck = cases[number]
+    alone = stuck["variant"] not in ("default", "library")
+    return {
+        id
+        for id, case in cases.items()
+        if case["function"] == stuck["function"]
+        and int(case["bytes"]) >= int(stuck["bytes"])
+        and not (alone and case["variant"] != stuck["variant"])
+    }
+
+
+def under_way(records: Iterable[Record]) -> int | None:
+    """The case that a probe was checking or timing when its records end; None where that cannot be
+    told."""
+    case: int | None = None
+    waiting: list[int] = []
+    for one in records:
+        if one["record"] == "begin":
+            case = one["case"]
+        elif one["record"] == "order":
+            case, waiting = None, list(one["cases"])
+        elif one["record"] in ("check", "samples", "refused"):
+            case = None
+            waiting = [number for number in waiting if number != one["case"]]
+    return case if case is not None else next(iter(waiting), None)
+
+
+def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> list[Record]:
+    """The records of cases that are not simulated, out of those of a launch that knew them."""
+    wanted = set(numbers)
+    found = [one for one in records if one["record"] == "case" and one["case"] in wanted]
+    heading = [one for one in records if one["record"] in ("header", "config")]
+    return heading + [
+        made
+        for one in found
+        for made in (
+            one,
+            {"record": "begin", "case": one["case"]},
+            {
+                "record": "check",
+                "case": one["case"],
+                "outcome": "unsupported",
+                "detail": reason,
+            },
+        )
+    ]
+
+
+def join(
+    ended: Sequence[Sequence[Record]],
+    broken: Sequence[Sequence[Record]] = (),
+    known: Sequence[Record] = (),
+) -> list[Record]:
     """The records of one launch, out of those of parts that have the same header. `known`: case,
-    check and sample records of cases that were in no part. Where a part has not come to its end,
-    neither has the whole: then its records are the last ones, and there is no footer."""
-    ended = [part for part in parts if part and part[-1]["record"] == "footer"]
-    broken = [part for part in parts if part not in ended]
+    check and sample records of cases that were in no part. Where parts are `broken`, so is the
+    whole: then their records are the last ones, and there is no footer."""
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
@@ -79,13 +137,13 @@ def join(parts: Sequence[Sequence[Record]], known: Sequence[Record] = ()) -> lis
     if broken:
         return joined
     footers = of("footer")
-    joined += [one for one in first if one["record"] == "load"]
+    joined += of("load")[:1]
     joined.append(
-        footers[0]
-        | {
+        {
+            "record": "footer",
             "cases": sum(one["record"] == "case" for one in joined),
             "timed_ns": sum(one["timed_ns"] for one in footers),
-            "wall_ns": max(one["wall_ns"] for one in footers),
+            "wall_ns": max((one["wall_ns"] for one in footers), default=0),
         }
     )
     return joined

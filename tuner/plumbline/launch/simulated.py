@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from plumbline_db.records import Machine
 from . import Job, launcher, parts
 from .known import Key, Known, keys
 from .local import short_lived
+from .pool import Pool, part_of
 
 # smpirun hands words on through a shell that splits and expands them.
 _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
@@ -67,38 +69,49 @@ class Simulated:
     def _in_parts(
         self, installation: Installation, job: Job, plan: str, options: Sequence[str]
     ) -> process.Finished:
+        started = time.monotonic()
         program = job.program[0]
         depends = self.command(installation, [program], job.placement, job.folder, options)
         known_as = _keys(plan, depends, job.environment)
         known = self._known.look_up(known_as)
         # One case at least is measured: the header is its launch's.
         without = set(list(known)[: len(parts.case_lines(plan)) - 1])
-        commands, records = [], []
-        for number, text in enumerate(parts.split(plan, this_machine.processing_units(), without)):
-            file, out = job.folder / f"plan-{number}", job.folder / f"records-{number}.ndjson"
+
+        def command(name: str, text: str) -> tuple[list[str], Path]:
+            folder = job.folder / name
+            folder.mkdir()
+            file, out = folder / "plan", folder / "records.ndjson"
             file.write_text(text)
             words = [program, "--plan", str(file), "--out", str(out)]
-            commands.append(self.command(installation, words, job.placement, job.folder, options))
-            records.append(out)
-        ends = process.run_together(
-            commands, timeout_seconds=job.timeout_seconds, environment=job.environment
-        )
-        found = [parts.read(_written(out)) for out in records]
+            return self.command(installation, words, job.placement, folder, options), out
+
+        ends = Pool(
+            command,
+            job.environment,
+            cores=this_machine.processing_units(),
+            case_seconds=self._machine.case_seconds,
+            timeout_seconds=job.timeout_seconds,
+        ).run(parts.split(plan, without))
         given = [one for number in sorted(without) for one in known[number]]
-        joined = parts.join(found, _with_orders(given))
-        whole = all(out.is_file() for out in records)
+        broken = [one for one in ends if not one.whole]
+        joined = parts.join(
+            [one.records for one in ends if one.whole],
+            [one.records for one in broken],
+            _with_orders(given),
+        )
         target = Path(job.program[-1])
-        if whole:
+        if not broken:
             target.write_text(parts.write(joined))
             self._known.learn(known_as, joined)
         else:
-            _write_part(target, parts.write(joined), records)
-        worst = next((one for one in ends if one.timed_out), None)
-        worst = worst or next((one for one in ends if one.status != 0), ends[0])
+            _write_part(target, parts.write(joined), [one.file for one in broken])
+        finished = [one.finished for one in ends]
+        worst = next((one for one in finished if one.timed_out), None)
+        worst = worst or next((one for one in finished if one.status != 0), finished[0])
         return msgspec.structs.replace(
             worst,
-            stderr="".join(one.stderr for one in ends),
-            seconds=max(one.seconds for one in ends),
+            stderr="".join(one.stderr for one in finished),
+            seconds=time.monotonic() - started,
         )
 
     def alone(
@@ -155,19 +168,11 @@ def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> 
     return keys(plan, [*places, *words], text)
 
 
-def _part_of(records: Path) -> Path:
-    return records.with_name(records.name + ".part")
-
-
-def _written(records: Path) -> str:
-    return next((one.read_text() for one in (records, _part_of(records)) if one.is_file()), "")
-
-
 def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
     """As old as what was written last by those that have not come to their end."""
-    part = _part_of(target)
+    part = part_of(target)
     part.write_text(text)
-    ages = [_part_of(one).stat().st_mtime for one in records if _part_of(one).is_file()]
+    ages = [part_of(one).stat().st_mtime for one in records if part_of(one).is_file()]
     if ages:
         os.utime(part, (max(ages), max(ages)))
 

@@ -1,0 +1,119 @@
+"""Parts of a simulated launch, as many at a time as there are cores. A case whose simulation takes
+too long is given up, and those that go with it; what is left of its part begins anew.
+
+The network of a simulator is solved anew whenever a message ends, so that one case with thousands
+of messages at once can take hours, whatever the others do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from plumbline import process
+
+from . import parts
+from .parts import Record
+
+# How to start a part: its name and plan -> words, and where its records go.
+Command = Callable[[str, str], tuple[list[str], Path]]
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """One process of a part. `records` of one that was given up say only that. `file` is where they
+    lie; `whole`: there is nothing more to come."""
+
+    finished: process.Finished
+    records: list[Record]
+    file: Path
+    whole: bool
+
+
+class Pool:
+    def __init__(
+        self,
+        command: Command,
+        environment: Mapping[str, str],
+        *,
+        cores: int,
+        case_seconds: float,
+        timeout_seconds: float,
+    ) -> None:
+        """`case_seconds`: of one case; 0: without a limit. `timeout_seconds`: of all."""
+        self._command = command
+        self._environment = environment
+        self._cores = cores
+        self._case_seconds = case_seconds
+        self._deadline = time.monotonic() + timeout_seconds
+        self._stop = threading.Event()
+        self._ends: list[Ended] = []
+
+    def run(self, plans: Sequence[str]) -> list[Ended]:
+        with ThreadPoolExecutor(self._cores) as pool:
+            try:
+                for done in [pool.submit(self._part, *numbered) for numbered in enumerate(plans)]:
+                    done.result()
+            except BaseException:
+                self._stop.set()
+                raise
+        return self._ends
+
+    def _part(self, number: int, plan: str) -> None:
+        again = 0
+        while plan and not self._stop.is_set():
+            words, file = self._command(f"{number}-{again}", plan)
+            watch = _Watch(file, self._case_seconds, self._stop)
+            finished = process.run(
+                words,
+                timeout_seconds=max(1.0, self._deadline - time.monotonic()),
+                environment=self._environment,
+                give_up=watch.is_too_long,
+            )
+            records = parts.read(written(file))
+            if watch.stuck is None:
+                self._ends.append(Ended(finished, records, file, whole=file.is_file()))
+                return
+            gone = parts.too_much(plan, watch.stuck)
+            case = parts.words_of(parts.case_lines(plan)[watch.stuck])
+            why = (
+                f"its simulation takes more than {self._case_seconds:g} s (seen with "
+                f"{case['variant']} at {case['bytes']} B)"
+            )
+            fine = msgspec.structs.replace(finished, status=0)
+            self._ends.append(Ended(fine, parts.given_up(records, gone, why), file, whole=True))
+            plan = "".join(parts.split(plan, gone))
+            again += 1
+
+
+class _Watch:
+    """Whether the case that is under way has been so too long: then `stuck` is its id."""
+
+    def __init__(self, file: Path, case_seconds: float, stop: threading.Event) -> None:
+        self.stuck: int | None = None
+        self._file = part_of(file)
+        self._case_seconds = case_seconds
+        self._stop = stop
+        self._size, self._since = 0, time.monotonic()
+
+    def is_too_long(self) -> bool:
+        if self._stop.is_set():
+            return True
+        size = self._file.stat().st_size if self._file.is_file() else 0
+        if size != self._size:
+            self._size, self._since = size, time.monotonic()
+        if not self._case_seconds or time.monotonic() - self._since <= self._case_seconds:
+            return False
+        self.stuck = parts.under_way(parts.read(written(self._file))) if size else None
+        return self.stuck is not None
+
+
+def part_of(records: Path) -> Path:
+    return records.with_name(records.name + ".part")
+
+
+def written(records: Path) -> str:
+    return next((one.read_text() for one in (records, part_of(records)) if one.is_file()), "")
