@@ -396,13 +396,54 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
     assert said and all("canary goes unnoticed" in one for one in said)
 
 
-def test_files_that_are_all_ignored_end_the_campaign(tmp_path: Path, db: Database) -> None:
+def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
+    tmp_path: Path, db: Database
+) -> None:
+    """Each is named, nothing is exported as a finding, and another run has nothing to repeat."""
+
     class Deaf(SimulatedStarter):
         def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
             return super().start(campaign, suite, sequence, text, {})
 
-    with pytest.raises(PlumblineError, match="canary goes unnoticed"):
-        run(db, tmp_path / "out", Deaf(planted.costs()))
+    finished = run(db, tmp_path / "out", Deaf(planted.costs()))
+    assert finished.campaign.state == "finished"
+    assert not winners.get(db, finished.campaign.id)
+    assert finished.table("after", "violated") == finished.table("before", "violated")
+    said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    assert said and all("canary goes unnoticed" in one for one in said)
+
+
+def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
+    class Deaf(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            proving = suite.startswith("proof-")
+            return super().start(campaign, suite, sequence, text, {} if proving else extra)
+
+    one_cell = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    finished = run(db, tmp_path / "out", Deaf(planted.costs()), one_cell)
+    assert finished.campaign.state == "finished"
+    assert not winners.get(db, finished.campaign.id)
+    said = [one for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    assert len(said) == 1
+
+
+def test_files_under_which_no_launch_goes_well_end_the_campaign(
+    tmp_path: Path, db: Database
+) -> None:
+    """No winner is to blame: launches of the proof fail before any case."""
+
+    class Dead(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            launch, records = super().start(campaign, suite, sequence, text, extra)
+            if suite.startswith("proof-"):
+                launch, records = (
+                    msgspec.structs.replace(launch, outcome="failed", reason="exit status 1"),
+                    [],
+                )
+            return launch, records
+
+    with pytest.raises(PlumblineError, match=r"not in force: the canary launch failed: exit"):
+        run(db, tmp_path / "out", Dead(planted.costs()))
 
 
 def test_no_winner_claims_what_the_last_look_denies(

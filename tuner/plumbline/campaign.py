@@ -298,8 +298,9 @@ class Loop:
                 folder,
             )
         if evidence.problems:
-            # Single winners may not apply (the library knows why); if none does, nothing works.
-            if len(evidence.missed) in (0, len(evidence.tried)):
+            # Winners may not apply (the library knows why), be it the only one; where no winner is
+            # to blame, nothing works.
+            if not evidence.missed:
                 raise PlumblineError(
                     "the exported files are not in force: " + "; ".join(evidence.problems)
                 )
