@@ -33,8 +33,10 @@ class Mvapich(Mpich):
         "algorithms and parameters are from its documentation"
     )
 
-    def find(self, prefix: Path | None) -> list[Installation]:
-        said = mpiname.ask(prefix, "MVAPICH")
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        said = mpiname.ask(prefix, "MVAPICH", added)
         return [mpiname.installation(said, self.name)] if said else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
