@@ -29,8 +29,16 @@ _COMPLAINTS = (
     "unrecognized key ",
 )
 _INVALID = re.compile(r"Invalid (character|value) .*MPIR_CVAR_")
+# What a site needs to send messages at all: networks, providers, interfaces, ports. The search may
+# try another network; where the site has named one, that is the default.
+OF_THE_SITE = (
+    "(CH4_NETMOD|NEMESIS_NETMOD|NETMOD|NEMESIS_TCP_NETWORK_IFACE|NEMESIS_TCP_HOST_LOOKUP_RETRIES"
+    "|NETWORK_IFACE|OFI_USE_PROVIDER|OFI_SKIP_IPV6|OFI_USE_MIN_NICS|CH4_OFI_PREF_NIC"
+    "|CH4_OFI_MAX_NICS|CH3_INTERFACE_HOSTNAME|INTERFACE_HOSTNAME|CH3_PORT_RANGE|PORT_RANGE"
+    "|PMI_VERSION)$"
+)
 # MPICH_ is another beginning of the same names; the file of options is read by hydra.
-_SETTINGS = re.compile(r"(MPIR_CVAR_|MPIR_PARAM_|MPICH_)|HYDRA_CONFIG_FILE$")
+_SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH)_(?!{OF_THE_SITE})|HYDRA_CONFIG_FILE$")
 _MPIRUNS = ("mpirun.mpich", "mpiexec.mpich", "mpirun", "mpiexec", "mpiexec.hydra")
 _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
 

@@ -17,10 +17,10 @@ from plumbline.canary import Canary
 from plumbline_exporters import mpich_coll
 
 from . import Installation, Knob, family, hydra, mpiname
-from .mpich import Mpich
+from .mpich import OF_THE_SITE, Mpich
 
 TUNES_ITSELF = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING"
-_SETTINGS = re.compile(r"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_")
+_SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_(?!{OF_THE_SITE})")
 NO_SUCH_VALUE = "canary"
 
 
