@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,8 @@ def run(
 
     def begun(db: Database, id: str) -> None:
         ids.append(id)
-        batches.put(db, str(Path(campaign_file or "").absolute()), ids)
+        written = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        batches.put(db, str(Path(campaign_file or "").absolute()), ids, written)
 
     for number, task in enumerate(tasks):
         click.echo(f"plumbline: {number + 1} of {len(tasks)}: {task.label}", err=True)
