@@ -411,6 +411,8 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
     assert finished.table("after", "violated") == finished.table("before", "violated")
     said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
     assert said and all("canary goes unnoticed" in one for one in said)
+    shown = _said(report.read(db, finished.campaign.id))
+    assert all(f"not in force: {one}" in shown for one in said)
 
 
 def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
