@@ -252,6 +252,33 @@ def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: 
     assert len(scheduler.submitted()) == 1
 
 
+def test_a_job_that_was_given_up_and_still_runs_spoils_nothing(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    """It comes to its end while the second one runs: neither its records nor its end count."""
+    other = tmp_path / "other"
+    other.write_text("not records\n")
+    folder = tmp_path / "jobs" / "c" / "s-000"
+    text = f"""
+if mkdir {tmp_path}/first 2>/dev/null
+then rm -f {folder}/alive; until [ -e {tmp_path}/second ]; do sleep 0.05; done
+     cp {other} "$4"; exit 7
+fi
+touch {tmp_path}/second
+until [ -e {folder}/records-1.ndjson ]; do sleep 0.05; done
+sleep 0.5; {good(tmp_path)}"""
+    ranks = scheduler.starter(text, grace_seconds=0.5)
+    queue = ranks._launcher
+    assert isinstance(queue, Queue)
+    states = queue.states
+    known = tmp_path / "second"
+    queue.states = lambda jobs: states(jobs) if known.exists() else {}  # type: ignore[method-assign]
+    run, records = ranks.start("c", "s", 0, "plan", {})
+    assert (run.outcome, run.reason) == ("finished", "") and records
+    assert len(scheduler.submitted()) == 2
+    assert (folder / "records-1.ndjson").read_text() == "not records\n"
+
+
 def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
