@@ -290,6 +290,25 @@ def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
     assert len(scheduler.submitted()) == 1
 
 
+def test_ctrl_c_before_the_id_of_a_job_is_known(scheduler: Scheduler, tmp_path: Path) -> None:
+    """The scheduler has it: it is found by its name and cancelled."""
+    ranks = scheduler.starter(f"sleep 20; {good(tmp_path)}")
+    queue = ranks._launcher
+    assert isinstance(queue, Queue)
+    submit = queue.submit
+
+    def interrupted(*arguments: Any) -> list[str]:
+        submit(*arguments)
+        raise KeyboardInterrupt
+
+    queue.submit = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        ranks.start("c", "s", 0, "plan", {})
+    assert (scheduler.folder / "jobs" / "1" / "fate").read_text() == "cancel"
+    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 2
+
+
 def test_submissions_that_did_not_arrive(scheduler: Scheduler, tmp_path: Path) -> None:
     """Several, each handed over under a name of its own before a kill."""
     ranks = scheduler.starter(good(tmp_path), at_once=2, grace_seconds=0.2)
