@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.measure import Laboratory, Starter
+from plumbline.measure import Laboratory
+from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database

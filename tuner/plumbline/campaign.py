@@ -24,13 +24,14 @@ from plumbline import proof, tables
 from plumbline.confirm import confirm, named
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
-from plumbline.measure import Laboratory, Series, Starter
+from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
 from plumbline.search.rounds import Rounds
 from plumbline.settings import BARRIER, EVERY, Settings
+from plumbline.starter import Starter
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, exports, machines, runs, verdicts

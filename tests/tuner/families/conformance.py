@@ -222,7 +222,7 @@ class Conformance:
             for knob, value in values(self.space(found))
             for name in self.family.in_environment({knob: value})
         }
-        # A launch that wants another value has the last word (measure.py).
+        # A launch that wants another value has the last word (starter.py).
         switches = set(self.space(found).hot_environment)
         assert not (tuned - switches) & environment.keys()
 

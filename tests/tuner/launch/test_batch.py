@@ -17,9 +17,10 @@ from plumbline.launch.slurm import SlurmTable, remembered
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series, Starter
+from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import Starter
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from plumbline import campaign as loop
 from plumbline import settings as campaign_settings
 from plumbline.machine import processing_units
-from plumbline.measure import Laboratory, Progress, Starter
+from plumbline.measure import Laboratory, Progress
 from plumbline.placement import here
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.starter import Starter
 from plumbline.verify.estimators import ESTIMATORS
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
