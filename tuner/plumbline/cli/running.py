@@ -137,6 +137,7 @@ def _one(
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
     from plumbline import campaign as loop
+    from plumbline import identity
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import set_by_site, workbench
@@ -151,7 +152,7 @@ def _one(
     ranks = loop.starter(bench, settings)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
-        campaign = loop.begin(db, bench, settings, new=new)
+        campaign = identity.begin(db, bench, settings, new=new)
         ranks.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if begun is not None:
             begun(db, campaign.id)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline import campaign as loop
+from plumbline import identity
 from plumbline import settings as campaign_settings
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Progress
@@ -84,7 +85,7 @@ def begin(
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
-        row = loop.enter(
+        row = identity.enter(
             db,
             bench,
             settings.text(nprocs),
@@ -117,7 +118,7 @@ class Experiment:
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
         for rank in self._ranks:
-            done = msgspec.structs.replace(rank.campaign, state="finished", finished=loop.now())
+            done = msgspec.structs.replace(rank.campaign, state="finished", finished=identity.now())
             if rank.campaign.state != "finished":
                 campaigns.put(rank.lab.db, done)
         seconds = Seconds(ours, plain, effect_seconds)
