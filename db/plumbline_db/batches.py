@@ -10,17 +10,18 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
 
 
-def put(db: Database, name: str, members: Sequence[str]) -> None:
-    """`members` are ids of campaigns; they replace those that the batch had. Raises ValueError when
-    one of them is not stored."""
+def put(db: Database, name: str, members: Sequence[str], written: str) -> None:
+    """`members` are ids of campaigns; they replace those that the batch had. `written` is now, as
+    ISO 8601 in UTC. Raises ValueError when a member is not stored."""
     with db.transaction():
         for member in members:
             campaigns.require(db, member)
         db.rows("DELETE FROM batch WHERE name = :name", {"name": name})
         for position, member in enumerate(members):
             db.rows(
-                "INSERT INTO batch (name, position, campaign) VALUES (:name, :position, :campaign)",
-                {"name": name, "position": position, "campaign": member},
+                """INSERT INTO batch (name, position, campaign, written)
+                   VALUES (:name, :position, :campaign, :written)""",
+                {"name": name, "position": position, "campaign": member, "written": written},
             )
 
 
@@ -33,9 +34,10 @@ def get(db: Database, name: str) -> list[Campaign]:
 
 
 def of(db: Database, campaign: str) -> str | None:
-    """The batch that `campaign` belongs to; of several, the last by name."""
+    """The batch that `campaign` belongs to; of several, the one written last."""
     row = db.row(
-        "SELECT name FROM batch WHERE campaign = :campaign ORDER BY name DESC LIMIT 1",
+        """SELECT name FROM batch WHERE campaign = :campaign
+           ORDER BY written DESC, name DESC LIMIT 1""",
         {"campaign": campaign},
     )
     return None if row is None else str(row[0])

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, settings, tables
+from plumbline import campaign, identity, settings, tables
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
@@ -43,7 +43,7 @@ class Figure(msgspec.Struct, frozen=True):
 def launch_share(bench: Workbench) -> Iterator[Figure]:
     """Share of the seconds of whole-table launches that is spent inside timed regions."""
     options = settings.load(None, {})
-    guidelines = campaign.chosen(bench, options)
+    guidelines = identity.chosen(bench, options)
     plan = tables.plan(options, tables.cases(guidelines, options))
     starter = campaign.starter(bench, options)
     wall = inside = timed = 0.0
@@ -128,7 +128,7 @@ def preload(bench: Workbench) -> Iterator[Figure]:
 def verdicts(bench: Workbench) -> Iterator[Figure]:
     """Verdicts of a whole table at the first look, over the time that measuring it takes."""
     options = settings.load(None, {})
-    guidelines = campaign.chosen(bench, options)
+    guidelines = identity.chosen(bench, options)
     cases = tables.cases(guidelines, options)
     chance = random.Random(1)
     medians = [

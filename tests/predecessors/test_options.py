@@ -12,7 +12,7 @@ import click
 import msgspec
 import pytest
 
-from plumbline import campaign, side_by_side, tables
+from plumbline import identity, side_by_side, tables
 from plumbline import settings as settings_file
 from plumbline.cli import COMMANDS, running
 from plumbline.cli import plumbline as group
@@ -54,7 +54,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
 
     def capture(file: Path | None, options: dict[str, Any], **more: Any) -> None:
         settings = settings_file.load(file, running.overrides(options))
-        chosen = campaign.chosen(bench(), settings)
+        chosen = identity.chosen(bench(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))
         seen.append((msgspec.structs.replace(plan, name="x").text(), (settings, more)))
         raise Captured

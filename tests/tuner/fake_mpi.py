@@ -11,8 +11,8 @@ from plumbline.launch import Job
 from plumbline.launch.local import short_lived
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Starter
 from plumbline.placement import Placement
+from plumbline.starter import Starter
 from plumbline_db.records import Machine, ProbeRecord
 from tests.db import build
 

@@ -18,9 +18,9 @@ from plumbline.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Starter, under_way
 from plumbline.placement import Placement
 from plumbline.search import space as spaces
+from plumbline.starter import Starter, under_way
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
     Begin,

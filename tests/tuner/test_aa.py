@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
+from plumbline import campaign, identity, tables
 from plumbline.guidelines import Pattern
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Data, measurable
@@ -29,7 +29,7 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
     guidelines = msgspec.structs.replace(bench.guidelines, patterns=same)
     settings = load(None, {"nprocs": 4, "sizes": [16, 256, 1024, 16384]})
     with Database.open(tmp_path / "aa.db", write=True) as db:
-        begun = campaign.begin(db, bench, settings, new=False)
+        begun = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, begun.id, campaign.starter(bench, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)

@@ -11,7 +11,7 @@ import pytest
 from rich.text import Text
 
 from plumbline import campaign as loop
-from plumbline import report, tables
+from plumbline import identity, report, tables
 from plumbline.canary import Canary
 from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
@@ -56,7 +56,7 @@ class Done:
 def run(
     db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
 ) -> Done:
-    started = loop.begin(db, bench(), settings, new=False)
+    started = identity.begin(db, bench(), settings, new=False)
     lab = Laboratory(db, started.id, starter)
     finished = loop.Loop(lab, bench(), started, settings, folder).run()
     assert campaigns.get(db, None) == finished
@@ -214,7 +214,7 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
 def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Database) -> None:
     """First come, first served: a campaign does not end because two winners want one variable."""
     settings = planted.settings()
-    started = loop.begin(db, bench(), settings, new=False)
+    started = identity.begin(db, bench(), settings, new=False)
     lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
     one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
     wanted = [
@@ -396,13 +396,56 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
     assert said and all("canary goes unnoticed" in one for one in said)
 
 
-def test_files_that_are_all_ignored_end_the_campaign(tmp_path: Path, db: Database) -> None:
+def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
+    tmp_path: Path, db: Database
+) -> None:
+    """Each is named, nothing is exported as a finding, and another run has nothing to repeat."""
+
     class Deaf(SimulatedStarter):
         def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
             return super().start(campaign, suite, sequence, text, {})
 
-    with pytest.raises(PlumblineError, match="canary goes unnoticed"):
-        run(db, tmp_path / "out", Deaf(planted.costs()))
+    finished = run(db, tmp_path / "out", Deaf(planted.costs()))
+    assert finished.campaign.state == "finished"
+    assert not winners.get(db, finished.campaign.id)
+    assert finished.table("after", "violated") == finished.table("before", "violated")
+    said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    assert said and all("canary goes unnoticed" in one for one in said)
+    shown = _said(report.read(db, finished.campaign.id))
+    assert all(f"not in force: {one}" in shown for one in said)
+
+
+def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
+    class Deaf(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            proving = suite.startswith("proof-")
+            return super().start(campaign, suite, sequence, text, {} if proving else extra)
+
+    one_cell = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    finished = run(db, tmp_path / "out", Deaf(planted.costs()), one_cell)
+    assert finished.campaign.state == "finished"
+    assert not winners.get(db, finished.campaign.id)
+    said = [one for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    assert len(said) == 1
+
+
+def test_files_under_which_no_launch_goes_well_end_the_campaign(
+    tmp_path: Path, db: Database
+) -> None:
+    """No winner is to blame: launches of the proof fail before any case."""
+
+    class Dead(SimulatedStarter):
+        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+            launch, records = super().start(campaign, suite, sequence, text, extra)
+            if suite.startswith("proof-"):
+                launch, records = (
+                    msgspec.structs.replace(launch, outcome="failed", reason="exit status 1"),
+                    [],
+                )
+            return launch, records
+
+    with pytest.raises(PlumblineError, match=r"not in force: the canary launch failed: exit"):
+        run(db, tmp_path / "out", Dead(planted.costs()))
 
 
 def test_no_winner_claims_what_the_last_look_denies(
@@ -431,13 +474,13 @@ def test_no_winner_claims_what_the_last_look_denies(
 
 def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database) -> None:
     with pytest.raises(UsageError, match="no guideline is called GL99; there are GL1"):
-        loop.begin(db, bench(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
+        identity.begin(db, bench(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
     with pytest.raises(UsageError, match="at least one pattern guideline"):
-        loop.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
+        identity.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
     with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
-        loop.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
+        identity.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
     with pytest.raises(UsageError, match=r"sync = windwo: .* no such start scheme; it has barrier"):
-        loop.begin(db, bench(), planted.settings(sync="windwo"), new=False)
+        identity.begin(db, bench(), planted.settings(sync="windwo"), new=False)
     assert campaigns.all_campaigns(db) == []
 
 
@@ -458,11 +501,11 @@ def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() ->
 
 
 def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
-    first = loop.begin(db, bench(), planted.settings(), new=False)
-    assert loop.begin(db, bench(), planted.settings(), new=False) == first
-    other = loop.begin(db, bench(), planted.settings(seed=2), new=False)
+    first = identity.begin(db, bench(), planted.settings(), new=False)
+    assert identity.begin(db, bench(), planted.settings(), new=False) == first
+    other = identity.begin(db, bench(), planted.settings(seed=2), new=False)
     assert other.id != first.id
-    afresh = loop.begin(db, bench(), planted.settings(), new=True)
+    afresh = identity.begin(db, bench(), planted.settings(), new=True)
     assert afresh.id not in (first.id, other.id)
     assert first.nprocs == 4
     assert first.state == "running"
@@ -487,7 +530,7 @@ def test_which_guidelines_are_verified() -> None:
     there = msgspec.structs.replace(bench(), guidelines=every)
 
     def chosen(*ids: str) -> Guidelines:
-        return loop.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))
+        return identity.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))
 
     assert chosen("all") == every and every.rank is not None
     assert chosen() == every.selected(())

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.measure import Laboratory, Starter
+from plumbline import identity
+from plumbline.measure import Laboratory
+from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database
@@ -58,12 +60,12 @@ def test_every_launch_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_they_count_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the shell has under the same name is not in force, and does not count."""
     fixed = {"OMPI_MCA_opal_abort_delay": "1"}
-    plain = loop.begin(db, bench(), planted.settings(), new=False)
-    first = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
+    plain = identity.begin(db, bench(), planted.settings(), new=False)
+    first = identity.begin(db, bench(), planted.settings(environment=fixed), new=False)
     monkeypatch.setenv("OMPI_MCA_opal_abort_delay", "0")
-    again = loop.begin(db, bench(), planted.settings(environment=fixed), new=False)
+    again = identity.begin(db, bench(), planted.settings(environment=fixed), new=False)
     assert first.id == again.id != plain.id
-    assert loop.begin(db, bench(), planted.settings(), new=False).id not in (plain.id, first.id)
+    assert identity.begin(db, bench(), planted.settings(), new=False).id not in (plain.id, first.id)
     assert len(campaigns.all_campaigns(db)) == 3
 
 
@@ -73,11 +75,11 @@ def test_what_a_module_sets_counts_too(db: Database) -> None:
         found = msgspec.structs.replace(here.installation, environment=variables)
         return msgspec.structs.replace(here, installation=found)
 
-    plain = loop.begin(db, bench(), planted.settings(), new=False)
+    plain = identity.begin(db, bench(), planted.settings(), new=False)
     searched = with_module(OMPI_MCA_coll_tuned_bcast_algorithm="1")  # in force in no launch
-    assert loop.begin(db, searched, planted.settings(), new=False) == plain
+    assert identity.begin(db, searched, planted.settings(), new=False) == plain
     ids = {
-        loop.begin(db, with_module(UCX_TLS=one), planted.settings(), new=False).id
+        identity.begin(db, with_module(UCX_TLS=one), planted.settings(), new=False).id
         for one in ("tcp", "sm")
     }
     assert len(ids | {plain.id}) == 3
@@ -89,7 +91,7 @@ def test_what_is_left_out_is_said(
     monkeypatch.setenv("OMPI_MCA_coll_tuned_bcast_algorithm", "1")
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "0")
     settings = planted.settings(environment=YIELD, rounds=0, guidelines=["GL12"], sizes=[64, 1024])
-    started = loop.begin(db, bench(), settings, new=False)
+    started = identity.begin(db, bench(), settings, new=False)
     lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
     for _ in range(2):  # once, also when it is replayed
         loop.Loop(lab, bench(), started, settings, tmp_path / "out").run()
@@ -99,10 +101,10 @@ def test_what_is_left_out_is_said(
 
 def test_exported_files_say_what_was_asked_for(db: Database) -> None:
     asked = planted.settings(environment=YIELD, bind="core", map_by="numa")
-    made = loop.begin(db, bench(), asked, new=False)
+    made = identity.begin(db, bench(), asked, new=False)
     text = "\n".join(heading(msgspec.structs.replace(bundle(), campaign=made), "A file."))
     assert "nodes x ranks a node: 1 x 4, bound to a core each, in turn over each numa" in text
     assert "# measured under OMPI_MCA_mpi_yield_when_idle=1" in text
-    made = loop.begin(db, bench(), planted.settings(bind="none"), new=False)
+    made = identity.begin(db, bench(), planted.settings(bind="none"), new=False)
     text = "\n".join(heading(msgspec.structs.replace(bundle(), campaign=made), "A file."))
     assert "1 x 4, not bound" in text and "measured under" not in text

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.measure import Laboratory, Series, under_way
+from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import under_way
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -9,6 +9,7 @@ import pytest
 
 from plumbline import libraries, modules
 from plumbline_db.errors import PlumblineError
+from tests.tuner.families.installations import all_recorded, script, write
 from tests.tuner.families.test_openmpi import installed
 
 COMMAND = shutil.which("modulecmd")
@@ -58,6 +59,38 @@ def test_the_library_of_a_module(files: Path, tmp_path: Path) -> None:
     _, found = libraries.find(Path("module:mpi/it"))
     assert found.mpirun.parent == prefix / "bin"
     assert found.environment["IT_IS_ME"] == "yes"
+
+
+def needing(tool: Path, variable: str) -> None:
+    """The program works where `variable` is set alone."""
+    text = tool.read_text().removeprefix("#!/bin/sh\n")
+    script(tool, f'[ -n "${variable}" ] || exit 127\n{text}')
+
+
+@pytest.mark.parametrize(
+    ("family", "tools"),
+    [
+        ("openmpi", ["ompi_info"]),
+        ("mpich", ["mpichversion", "mpirun"]),
+        ("mvapich", ["mpiname"]),
+        ("mvapich2", ["mpiname"]),
+        ("intelmpi", ["mpiexec.hydra"]),
+    ],
+)
+def test_tools_run_in_the_module(
+    files: Path, tmp_path: Path, family: str, tools: list[str]
+) -> None:
+    """As those do that find their own libraries by LD_LIBRARY_PATH."""
+    prefix = write(tmp_path / "somewhere", all_recorded()[family])
+    for tool in tools:
+        needing(prefix / "bin" / tool, "NEEDED_BY_TOOLS")
+    (files / "it").write_text(
+        f"#%Module\nprepend-path PATH {prefix}/bin\nsetenv NEEDED_BY_TOOLS yes\n"
+    )
+    one, found = libraries.find(Path("module:mpi/it"))
+    assert (one.name, found.library.prefix) == (family, str(prefix))
+    if family == "openmpi":
+        assert "coll_tuned_priority" in one.knobs(found)
 
 
 def test_a_module_without_a_library(files: Path) -> None:

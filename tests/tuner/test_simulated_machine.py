@@ -13,11 +13,11 @@ import pytest
 
 from plumbline import campaign, paths
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
-from plumbline.measure import Starter
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.search.space import differences
 from plumbline.settings import load
 from plumbline.simulation import Simulation
+from plumbline.starter import Starter
 from plumbline.workbench import Workbench, list_of, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline import side_by_side
-from plumbline.measure import Starter
 from plumbline.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
+from plumbline.starter import Starter
 from plumbline.verify.statistics import Comparison
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord

@@ -10,11 +10,9 @@ never come back."""
 from __future__ import annotations
 
 import contextlib
-import datetime
-import hashlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,20 +20,18 @@ import msgspec
 
 from plumbline import proof, tables
 from plumbline.confirm import confirm, named
-from plumbline.guidelines import Guidelines
-from plumbline.libraries import reaching
-from plumbline.measure import Laboratory, Series, Starter
-from plumbline.placement import Placement
+from plumbline.identity import chosen, now, require_sync
+from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.search.candidates import Menu
 from plumbline.search.rounds import Rounds
-from plumbline.settings import BARRIER, EVERY, Settings
+from plumbline.settings import BARRIER, Settings
+from plumbline.starter import Starter
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
-from plumbline_db import campaigns, events, exports, machines, runs, verdicts
+from plumbline_db import campaigns, events, exports, runs, verdicts
 from plumbline_db import winners as winner_table
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
@@ -43,95 +39,13 @@ from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporters, texts, write
 
 
-def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
-    """The last campaign of these settings on this machine and library, or another one. Raises
-    UsageError when the settings ask for what the probe or the guidelines do not know."""
-    chosen(bench, settings)
-    if settings.op not in bench.catalogue.ops:
-        raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
-    _require_sync(bench, settings)
-    if not isinstance(settings.variants, msgspec.UnsetType):
-        unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
-        if unknown:
-            raise UsageError(
-                f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
-                "parameters, `plumbline variants` shows them"
-            )
-    text = msgspec.json.encode(settings).decode()
-    left_out = set(settings.fixed)  # they stand in the settings
-    placement = settings.placement(bench.launcher.processing_units())
-    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out)
-
-
-def enter(
-    db: Database,
-    bench: Workbench,
-    text: str,
-    placement: Placement,
-    *,
-    new: bool,
-    mark: str,
-    left_out: Set[str] = frozenset(),
-) -> Campaign:
-    """The last row whose settings are `text`, here and for this library, or another one. `mark`
-    stands between number of ranks and hash in its id. `left_out` are variables of this shell that
-    do not count."""
-    library = bench.installation.library
-    facts = "\n".join(
-        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out)]
-    )
-    asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
-    if same and not new:
-        return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
-    key = f"{asked}-{len(same) + 1}"
-    machines.put_machine(db, bench.machine)
-    machines.put_library(db, library)
-    campaign = Campaign(
-        id=f"{library.id}-{placement.nprocs}{mark}{asked[:6]}"
-        + (f"-{len(same) + 1}" if same else ""),
-        key=key,
-        machine=bench.machine.id,
-        library_fingerprint=library.fingerprint,
-        nprocs=placement.nprocs,
-        nodes=placement.nodes,
-        ppn=placement.ppn,
-        oversubscribed=placement.oversubscribed,
-        settings=text,
-        state="running",
-        started=now(),
-        finished="",
-    )
-    campaigns.put(db, campaign)
-    return campaign
-
-
-def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
-    """Variables that reach the library as they are: with other values it is another campaign."""
-    environment = os.environ | bench.installation.environment
-    left_out = own | set(bench.family.settings_in(environment))
-    return [
-        f"{name}={value}"
-        for name, value in sorted(reaching(environment).items())
-        if name not in left_out
-    ]
-
-
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
-    _require_sync(bench, settings)
+    require_sync(bench, settings)
     plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
-
-
-def _require_sync(bench: Workbench, settings: Settings) -> None:
-    if settings.start_scheme not in bench.catalogue.syncs:
-        raise UsageError(
-            f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
-            f"{', '.join(bench.catalogue.syncs)}"
-        )
 
 
 # More ranks than this on one processing unit stop the machine, and measure nothing.
@@ -298,8 +212,9 @@ class Loop:
                 folder,
             )
         if evidence.problems:
-            # Single winners may not apply (the library knows why); if none does, nothing works.
-            if len(evidence.missed) in (0, len(evidence.tried)):
+            # Winners may not apply (the library knows why), be it the only one; where no winner is
+            # to blame, nothing works.
+            if not evidence.missed:
                 raise PlumblineError(
                     "the exported files are not in force: " + "; ".join(evidence.problems)
                 )
@@ -427,36 +342,3 @@ class Loop:
         known = {(one.kind, one.text) for one in events.get(self._db, self._campaign.id)}
         if (kind, text) not in known:
             events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
-
-
-def now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def chosen(bench: Workbench, settings: Settings) -> Guidelines:
-    """The guidelines that the settings name; the default ones when they name none. Monotony and
-    split-robustness belong to every function that is measured, with a pattern or without."""
-    names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
-    strangers = [name for name in settings.functions if name not in names]
-    if strangers:
-        raise UsageError(
-            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
-            f"{', '.join(names)}"
-        )
-    if not settings.guidelines:
-        return bench.guidelines.selected(())
-    if settings.guidelines == [EVERY]:
-        return bench.guidelines
-    known = {one.id for one in bench.guidelines.entries()}
-    unknown = sorted(set(settings.guidelines) - known)
-    if unknown:
-        raise UsageError(
-            f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
-        )
-    found = bench.guidelines.selected(settings.guidelines)
-    if not found.patterns and not settings.functions:
-        raise UsageError(
-            "guidelines: name at least one pattern guideline, whose left side is measured, or name "
-            "functions to measure"
-        )
-    return found

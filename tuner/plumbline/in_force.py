@@ -12,9 +12,10 @@ import msgspec
 
 from plumbline import proof, tables
 from plumbline.campaign import starter
-from plumbline.measure import Starter, culprit
+from plumbline.measure import culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings
+from plumbline.starter import Starter
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import campaigns, exports, machines, winners
 from plumbline_db.connection import Database

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plumbline import campaign as loop
-from plumbline import hockney
+from plumbline import hockney, identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import here
@@ -60,7 +59,7 @@ def plan(settings: Settings) -> Plan:
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
-    return loop.enter(
+    return identity.enter(
         db, bench, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
     )
 
@@ -77,7 +76,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
             "(mpirun --bind-to core or socket)"
         )
     table.put(lab.db, campaign.id, list(_fitted(measured)))
-    done = msgspec.structs.replace(campaign, state="finished", finished=loop.now())
+    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
     campaigns.put(lab.db, done)
     return read(lab.db, campaign)
 

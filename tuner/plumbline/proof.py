@@ -22,8 +22,8 @@ import msgspec
 from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.libraries import Family
-from plumbline.measure import NO_END
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import NO_END
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 

@@ -72,6 +72,11 @@ class Report(msgspec.Struct, frozen=True):
         texts = [one.text.partition(": ")[2] for one in self.events if one.kind == "not proven"]
         return [text for text in dict.fromkeys(texts) if text.partition(":")[0] in ours]
 
+    def notes(self) -> list[str]:
+        """What became of winners that are not among the winners, and what was not in force."""
+        kinds = ("winner dropped", "not in force", "left out")
+        return [f"{one.kind}: {one.text}" for one in self.events if one.kind in kinds]
+
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
         if not verdict.replaceable:
             side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.measure import Starter
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import Starter
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import at_start, campaign, paths, side_by_side
+from plumbline import at_start, identity, paths, side_by_side
 from plumbline.machine import processing_units
 from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
@@ -202,7 +202,7 @@ def test_a_lost_file_can_be_written_again(
     finished: Finished, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the message of `plumbline run` says: the very bytes that were confirmed, at any time."""
-    monkeypatch.setattr(campaign, "now", lambda: "2031-01-01T00:00:00+00:00")
+    monkeypatch.setattr(identity, "now", lambda: "2031-01-01T00:00:00+00:00")
     database, _ = finished
     with Database.open(database) as db:
         written = exports.get(db, campaigns.get(db, None).id)

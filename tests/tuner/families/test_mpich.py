@@ -55,6 +55,7 @@ class TestMpich(Conformance):
         "unrecognized key algorithm=nonsense\n"
         "Assertion failed in file src/mpi/coll/src/csel_container.c at line 846: 0\n",
     )
+    site = frozenset({"MPIR_CVAR_CH4_NETMOD"})
     silence = ("", "===\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n")
 
     def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:
@@ -68,6 +69,16 @@ class TestMpich(Conformance):
 
     def bad_value(self) -> dict[str, str]:
         return {"MPIR_CVAR_BCAST_TREE_KVAL": "many"}
+
+
+def test_what_a_site_needs_to_send_messages_is_left_alone() -> None:
+    site = ["MPIR_CVAR_CH4_NETMOD", "MPIR_CVAR_OFI_USE_PROVIDER", "MPIR_CVAR_CH4_OFI_PREF_NIC"]
+    site += ["MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"]
+    site += ["MPICH_INTERFACE_HOSTNAME", "MPICH_PORT_RANGE", "FI_PROVIDER", "UCX_NET_DEVICES"]
+    assert Mpich().settings_in(dict.fromkeys(site, "x")) == []
+    how = ["MPICH_ALLREDUCE_INTRA_ALGORITHM", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD"]
+    how += ["MPIR_CVAR_CH4_NETMOD_OF_SOMETHING", "MPIR_PARAM_BCAST_SHORT_MSG_SIZE"]
+    assert Mpich().settings_in(dict.fromkeys(how, "x")) == sorted(how)
 
 
 def test_an_installation_is_described(tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def test_other_names_of_its_variables_are_known(name: str) -> None:
     assert FAMILY.settings_in({name: "nb", "HOME": "/"}) == [name]
 
 
+@pytest.mark.parametrize("beginning", ["MPIR_CVAR", "MPICH", "MVP"])
+def test_what_a_site_needs_to_send_messages_is_left_alone(beginning: str) -> None:
+    site = [f"{beginning}_{one}" for one in ("CH4_NETMOD", "OFI_USE_PROVIDER")]
+    assert FAMILY.settings_in(dict.fromkeys(site, "x")) == []
+
+
 def test_to_tune_itself_is_no_algorithm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = write(tmp_path, FILES)
     (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)

@@ -17,9 +17,10 @@ from plumbline.launch.slurm import SlurmTable, remembered
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series, Starter
+from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import Starter
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -252,6 +253,33 @@ def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: 
     assert len(scheduler.submitted()) == 1
 
 
+def test_a_job_that_was_given_up_and_still_runs_spoils_nothing(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    """It comes to its end while the second one runs: neither its records nor its end count."""
+    other = tmp_path / "other"
+    other.write_text("not records\n")
+    folder = tmp_path / "jobs" / "c" / "s-000"
+    text = f"""
+if mkdir {tmp_path}/first 2>/dev/null
+then rm -f {folder}/alive; until [ -e {tmp_path}/second ]; do sleep 0.05; done
+     cp {other} "$4"; exit 7
+fi
+touch {tmp_path}/second
+until [ -e {folder}/records-1.ndjson ]; do sleep 0.05; done
+sleep 0.5; {good(tmp_path)}"""
+    ranks = scheduler.starter(text, grace_seconds=0.5)
+    queue = ranks._launcher
+    assert isinstance(queue, Queue)
+    states = queue.states
+    known = tmp_path / "second"
+    queue.states = lambda jobs: states(jobs) if known.exists() else {}  # type: ignore[method-assign]
+    run, records = ranks.start("c", "s", 0, "plan", {})
+    assert (run.outcome, run.reason) == ("finished", "") and records
+    assert len(scheduler.submitted()) == 2
+    assert (folder / "records-1.ndjson").read_text() == "not records\n"
+
+
 def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
@@ -261,6 +289,25 @@ def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
         scheduler.starter(text).start("c", "s", 0, "plan", {})
     assert scheduler.starter(text).start("c", "s", 0, "plan", {})[0].outcome == "finished"
     assert len(scheduler.submitted()) == 1
+
+
+def test_ctrl_c_before_the_id_of_a_job_is_known(scheduler: Scheduler, tmp_path: Path) -> None:
+    """The scheduler has it: it is found by its name and cancelled."""
+    ranks = scheduler.starter(f"sleep 20; {good(tmp_path)}")
+    queue = ranks._launcher
+    assert isinstance(queue, Queue)
+    submit = queue.submit
+
+    def interrupted(*arguments: Any) -> list[str]:
+        submit(*arguments)
+        raise KeyboardInterrupt
+
+    queue.submit = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        ranks.start("c", "s", 0, "plan", {})
+    assert (scheduler.folder / "jobs" / "1" / "fate").read_text() == "cancel"
+    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 2
 
 
 def test_submissions_that_did_not_arrive(scheduler: Scheduler, tmp_path: Path) -> None:

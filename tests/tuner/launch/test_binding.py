@@ -11,10 +11,10 @@ from plumbline import libraries, machine, paths
 from plumbline.launch import launcher_for
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Starter
 from plumbline.placement import Placement, here
 from plumbline.plan import Plan, PlanCase
 from plumbline.readback import units
+from plumbline.starter import Starter
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Header
 from tests.tuner.simulated import ROOT

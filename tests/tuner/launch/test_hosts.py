@@ -3,6 +3,8 @@ shell here, each host a name."""
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,19 @@ def test_folders_of_jobs_lie_where_all_hosts_see_them(tmp_path: Path, agent: lis
     own = tmp_path / "own"
     with several(tmp_path, agent, "big", own_folder=str(own)).folder("a") as named:
         assert named.parent == own
+
+
+def test_folders_that_a_killed_process_has_left_go(tmp_path: Path, agent: list[str]) -> None:
+    shared = tmp_path / "jobs"
+    for name in ("job-dead", "job-busy", "job-young", "agent-old"):
+        (shared / name).mkdir(parents=True)
+        (shared / name / "records.ndjson.part").touch()
+    two_days_ago = time.time() - 2 * 86400
+    for name in ("job-dead/records.ndjson.part", "job-dead", "job-busy", "agent-old"):
+        os.utime(shared / name, (two_days_ago, two_days_ago))
+    with several(tmp_path, agent, "big").folder("a") as own:
+        left = {one.name for one in shared.iterdir()}
+    assert left == {own.name, "job-busy", "job-young", "agent-old"}
 
 
 def test_mpirun_is_told_of_the_hosts(tmp_path: Path, agent: list[str]) -> None:

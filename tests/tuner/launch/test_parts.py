@@ -16,11 +16,11 @@ from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
-from plumbline.measure import under_way
 from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
 from plumbline.settings import load
 from plumbline.simulation import Simulation
+from plumbline.starter import under_way
 from plumbline.workbench import workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Check, Order, Samples

@@ -17,9 +17,10 @@ import pytest
 
 from plumbline import libraries, paths
 from plumbline.launch.slurm import Slurm, SlurmTable
-from plumbline.measure import Laboratory, Starter
+from plumbline.measure import Laboratory
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import Starter
 from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -18,9 +18,9 @@ from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Starter
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import Starter
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, Header
 from plumbline_exporters import env

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from plumbline import libraries, proof
-from plumbline.measure import Starter
 from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import space as spaces
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.starter import Starter
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import write

@@ -41,8 +41,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign as loop
-    from plumbline import paths
+    from plumbline import identity, paths
     from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
@@ -68,7 +67,7 @@ def command(
             db,
             found.id,
             output.absolute(),
-            created=found.finished or loop.now(),
+            created=found.finished or identity.now(),
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )

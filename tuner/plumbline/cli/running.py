@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,8 @@ def run(
 
     def begun(db: Database, id: str) -> None:
         ids.append(id)
-        batches.put(db, str(Path(campaign_file or "").absolute()), ids)
+        written = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        batches.put(db, str(Path(campaign_file or "").absolute()), ids, written)
 
     for number, task in enumerate(tasks):
         click.echo(f"plumbline: {number + 1} of {len(tasks)}: {task.label}", err=True)
@@ -135,6 +137,7 @@ def _one(
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
     from plumbline import campaign as loop
+    from plumbline import identity
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import set_by_site, workbench
@@ -149,7 +152,7 @@ def _one(
     ranks = loop.starter(bench, settings)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
-        campaign = loop.begin(db, bench, settings, new=new)
+        campaign = identity.begin(db, bench, settings, new=new)
         ranks.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if begun is not None:
             begun(db, campaign.id)

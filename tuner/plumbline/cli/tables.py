@@ -73,6 +73,10 @@ def of(
         yield Text()
         yield winners(report)
         yield from (Text(f"not proven: {text}") for text in report.not_proven())
+    notes = report.notes()
+    if notes:
+        yield Text()
+        yield Text("\n".join(notes))
     remaining = report.remaining()
     if remaining and report.searches:
         yield Text()

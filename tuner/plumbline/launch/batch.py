@@ -169,8 +169,11 @@ class Queue:
                     self._look(list(left.values()))
                     continue
                 pause.sleep()
-        except BaseException:
+        except PlumblineError:
             self._abandon(left.values())
+            raise
+        except BaseException:  # Ctrl-C too: it may come between a submission and its answer
+            self._abandon(left.values(), by_name=True)
             raise
 
     def alone(
@@ -226,11 +229,19 @@ class Queue:
             if one.submission and one.submission.id:
                 one.look(states.get(one.submission.id))
 
-    def _abandon(self, launches: Iterable[UnderWay]) -> None:
-        """What has no id yet, though the scheduler was asked for one, is found by its name; so is
-        what cannot be cancelled because the scheduler does not answer."""
-        known = [one for one in launches if one.submission and one.submission.id]
+    def _abandon(self, launches: Iterable[UnderWay], *, by_name: bool = False) -> None:
+        """What has no id yet, though the scheduler was asked for one, is found by its name: here,
+        or by the next command; so is what cannot be cancelled because the scheduler does not
+        answer."""
+        asked = [one for one in launches if one.submission]
         with contextlib.suppress(PlumblineError):
+            nameless = [one for one in asked if by_name and not one.sure.id]
+            for name in sorted({one.sure.name for one in nameless}):
+                ids = self.named(name) or {}
+                for one in nameless:
+                    if one.sure.name == name and one.sure.task in ids:
+                        one.keep_id(ids[one.sure.task])
+            known = [one for one in asked if one.sure.id]
             if known:
                 self.cancel([one.sure for one in known])
             for one in known:

@@ -11,8 +11,11 @@ import contextlib
 import hashlib
 import os
 import shlex
+import shutil
 import socket
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +35,8 @@ from . import Job, launcher
 
 _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
+_FOLDERS = "job-"
+_OLD_SECONDS = 86400.0
 # The one text that a shell of another host reads; {token} is a quoted path.
 _QUESTION = "uname -n && nproc && cat {token} && grep -m 1 '^model name' /proc/cpuinfo || uname -m"
 
@@ -50,6 +55,7 @@ class SeveralHosts:
 
     def __init__(self, hosts: Hosts, beside: Path) -> None:
         self._hosts = hosts
+        self._cleared = False
         self._shared = Path(hosts.folder) if hosts.folder else beside.absolute() / "jobs"
 
     def machine(self, placement: Placement) -> Machine:
@@ -74,7 +80,8 @@ class SeveralHosts:
     def folder(self, id: str) -> Iterator[Path]:
         del id
         self._require_shared()
-        with tempfile.TemporaryDirectory(prefix="job-", dir=self._shared) as folder:
+        self._clear_old()
+        with tempfile.TemporaryDirectory(prefix=_FOLDERS, dir=self._shared) as folder:
             yield Path(folder)
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
@@ -144,6 +151,20 @@ class SeveralHosts:
         model = " ".join(lines[3:]).strip().removeprefix("model name").lstrip("\t :")
         return Facts(host=lines[0], processing_units=int(lines[1]), cpu_model=model)
 
+    def _clear_old(self) -> None:
+        """What a process that was killed has left of its launches, once: this user's, and
+        without a change for a day."""
+        if self._cleared:
+            return
+        self._cleared = True
+        before = time.time() - _OLD_SECONDS
+        for folder in self._shared.glob(_FOLDERS + "*"):
+            with contextlib.suppress(OSError):  # another one clears them too
+                facts = folder.stat(follow_symlinks=False)
+                old = _last_change(folder) < before
+                if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and old:
+                    shutil.rmtree(folder, ignore_errors=True)
+
     def _require_shared(self) -> None:
         try:
             self._shared.mkdir(parents=True, exist_ok=True)
@@ -152,6 +173,11 @@ class SeveralHosts:
                 f"cannot create the folder {self._shared}: {error.strerror}; name another one "
                 "(`folder` in the table hosts)"
             ) from error
+
+
+def _last_change(folder: Path) -> float:
+    """Of the folder, or of a file in it: records grow for hours."""
+    return max(one.lstat().st_mtime for one in (folder, *folder.iterdir()))
 
 
 def _is_here(name: str) -> bool:

@@ -6,6 +6,7 @@ under a temporary name and renamed, by the script too: what is there is whole.""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -22,17 +23,23 @@ BEAT_SECONDS = 15
 KILL_SECONDS = 10  # between asking the ranks to end at the time limit and killing them
 
 # {attempt} comes as an argument too, from what was submitted: an earlier attempt that the scheduler
-# starts after all does nothing. The status goes into the file `done`, and only a script that came
-# to its end writes that.
+# starts after all does nothing. One that was given up but runs writes nothing that the next one
+# writes: the file `over` has the number of attempts that are. The status goes into the file `done`,
+# and only a script that came to its end writes that.
 JOB = """\
 #!/bin/bash
 # One launch of Plumbline (docs/clusters.md), to be run as job.sh {attempt}
 cd {folder} || exit 1
 [ "$1" = {attempt} ] || exit 0
 exec </dev/null >stdout 2>stderr
+plumbline_over() {{
+    local over=0
+    {{ read -r over <{folder}/over; }} 2>/dev/null
+    [ {attempt} -le "${{over:-0}}" ]
+}}
 (
     cd / && exec >/dev/null 2>&1 9<> <(:)  # reading from it is a pause without a process
-    while kill -0 $$ && touch {folder}/alive; do read -r -t {beat} -u 9; done
+    while kill -0 $$ && ! plumbline_over && touch {folder}/alive; do read -r -t {beat} -u 9; done
 ) &
 plumbline_beat=$!
 {setup}
@@ -45,6 +52,7 @@ timeout --kill-after={kill} {seconds} {command}
 plumbline_status=$?
 plumbline_ended=$(date +%s.%N)
 kill "$plumbline_beat"
+plumbline_over && exit 0
 echo {attempt} "$plumbline_status" "$plumbline_begun" "$plumbline_ended" >done.part
 mv done.part done
 """
@@ -119,6 +127,13 @@ def submitted_script(scripts: Sequence[tuple[Path, int]], index: str) -> str:
     return SUBMITTED.format(index=index, cases="\n".join(cases))
 
 
+def of_attempt(records: str, attempt: int) -> str:
+    """The file into which an attempt writes what is to become `records`: a job that was given up,
+    but still runs, has another one."""
+    name, dot, end = records.partition(".")
+    return f"{name}-{attempt}{dot}{end}"
+
+
 class JobFiles:
     """The files of one launch."""
 
@@ -140,6 +155,17 @@ class JobFiles:
         """Takes away what an earlier attempt has left; `records` is the file of its results."""
         for name in (*_OF_AN_ATTEMPT, records, records + ".part"):
             (self.folder / name).unlink(missing_ok=True)
+
+    def over(self, attempts: int) -> None:
+        """So many attempts are over, even if one of their jobs still runs."""
+        _write(self.folder / "over", f"{attempts}\n".encode())
+
+    def take(self, records: str, attempt: int) -> None:
+        """The records of this attempt are those of the launch."""
+        for end in ("", ".part"):
+            with contextlib.suppress(FileNotFoundError):  # taken before, or never written
+                written = self.folder / (of_attempt(records, attempt) + end)
+                written.rename(self.folder / (records + end))
 
     def done(self, attempt: int) -> Done | None:
         # Listing a folder makes clients of network file systems look again.

@@ -17,7 +17,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
 from . import RECORDS, Job
-from .job_files import Done, JobFiles, Submission, job_script
+from .job_files import Done, JobFiles, Submission, job_script, of_attempt
 
 if TYPE_CHECKING:
     from .batch import Queue
@@ -74,12 +74,18 @@ class UnderWay:
         return job_script(
             folder=self.job.folder,
             attempt=attempt,
-            words=self._words,
+            words=self._words_of(attempt),
             variables=self._variables,
             setup=self._table.setup,
             preamble=self._queue.preamble,
             timeout_seconds=self.job.timeout_seconds,
         )
+
+    def _words_of(self, attempt: int) -> list[str]:
+        """The command, with a file of records of the attempt's own."""
+        records = self.job.folder / RECORDS
+        own = str(records.with_name(of_attempt(RECORDS, attempt)))
+        return [own if word == str(records) else word for word in self._words]
 
     def _drop_another(self) -> None:
         """What is under way here is not this launch (another version of Plumbline)."""
@@ -92,6 +98,8 @@ class UnderWay:
     def prepare(self) -> Path:
         """The script of the next attempt; what the one before has left is gone."""
         self.files.clear(RECORDS)
+        self.files.clear(of_attempt(RECORDS, self.attempt))
+        self.files.over(self.attempt - 1)
         return self.files.write_script("job.sh", self._script(self.attempt))
 
     def keep_submission(self, name: str, task: int) -> None:
@@ -110,6 +118,7 @@ class UnderWay:
         """Nothing is under way any more. A job that the scheduler starts after all finds in the
         script that it is not its turn."""
         self.files.write_script("job.sh", self._script(0))
+        self.files.over(self.attempt)
         self.files.submitting(Submission(attempt=self.attempt, name="", task=0, digest=""))
         self.submission = None
 
@@ -245,6 +254,7 @@ class UnderWay:
     def _finished(
         self, status: int, timed_out: bool, seconds: float, age_seconds: float, more: str = ""
     ) -> process.Finished:
+        self.files.take(RECORDS, self.attempt)
         cap = process.OUTPUT_CAP_BYTES
         return process.Finished(
             argv=self._words,

@@ -65,8 +65,11 @@ class Family(Protocol):
     reports_all: bool
     untried: str
 
-    def find(self, prefix: Path | None) -> list[Installation]:
-        """Installations under `prefix`, or on PATH."""
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        """Installations under `prefix`, or on PATH. `added`: variables that their tools get beside
+        this process's."""
         ...
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
@@ -164,7 +167,7 @@ def _of_module(name: str) -> tuple[Family, Installation]:
         for one in families().values():
             if folder in own or one.simulates or Path(folder).name != "bin":
                 continue
-            for found in one.find(Path(folder).parent):
+            for found in one.find(Path(folder).parent, added):
                 return one, msgspec.structs.replace(found, environment=added)
     raise PlumblineError(
         f"module {name} puts no supported MPI library on PATH; name the prefix of the installation "

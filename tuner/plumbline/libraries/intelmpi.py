@@ -48,14 +48,16 @@ class IntelMpi:
     reports_all = True
     untried = ""
 
-    def find(self, prefix: Path | None) -> list[Installation]:
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
         for folder in _folders(prefix):
             start = shutil.which("mpiexec.hydra", path=folder)
             info = shutil.which("impi_info", path=folder)
             if start is None or info is None:
                 continue
             root = Path(start).absolute().parent.parent
-            said = _run(Path(start), ["-V"])
+            said = _run(Path(start), ["-V"], os.environ | dict(added or {}))
             facts = _BUILD.search(said)
             if facts is None:
                 raise PlumblineError(f"{start} -V says {said[:200]!r}: is this Intel MPI's?")
@@ -78,21 +80,23 @@ class IntelMpi:
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info = installation.mpirun.parent / "impi_info"
-        clean = {name: text for name, text in os.environ.items() if not name.startswith("I_MPI_")}
+        given = os.environ | installation.environment
+        clean = {name: text for name, text in given.items() if not name.startswith("I_MPI_")}
         environment = clean | self.environment(installation)
         return knobs_of(_run(info, ["-all"], environment), _run(info, ["-expert"], environment))
 
     def environment(self, installation: Installation) -> dict[str, str]:
         """Its programs find themselves; libfabric they find by the loader's path alone, and take
         any that the system has."""
+        given = os.environ | installation.environment
         root = Path(installation.library.prefix)
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
         wanted = [str(one) for one in (fabric, root / "lib") if one.is_dir()]
-        theirs = [one for one in os.environ.get("LD_LIBRARY_PATH", "").split(":") if one]
+        theirs = [one for one in given.get("LD_LIBRARY_PATH", "").split(":") if one]
         path = wanted + [one for one in theirs if one not in wanted]
         found = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
         providers = fabric / "prov" if fabric.is_dir() else root / "lib"
-        if "FI_PROVIDER_PATH" not in os.environ and providers.is_dir():
+        if "FI_PROVIDER_PATH" not in given and providers.is_dir():
             found["FI_PROVIDER_PATH"] = str(providers)
         return found
 

@@ -29,8 +29,16 @@ _COMPLAINTS = (
     "unrecognized key ",
 )
 _INVALID = re.compile(r"Invalid (character|value) .*MPIR_CVAR_")
+# What a site needs to send messages at all: networks, providers, interfaces, ports. The search may
+# try another network; where the site has named one, that is the default.
+OF_THE_SITE = (
+    "(CH4_NETMOD|NEMESIS_NETMOD|NETMOD|NEMESIS_TCP_NETWORK_IFACE|NEMESIS_TCP_HOST_LOOKUP_RETRIES"
+    "|NETWORK_IFACE|OFI_USE_PROVIDER|OFI_SKIP_IPV6|OFI_USE_MIN_NICS|CH4_OFI_PREF_NIC"
+    "|CH4_OFI_MAX_NICS|CH3_INTERFACE_HOSTNAME|INTERFACE_HOSTNAME|CH3_PORT_RANGE|PORT_RANGE"
+    "|PMI_VERSION)$"
+)
 # MPICH_ is another beginning of the same names; the file of options is read by hydra.
-_SETTINGS = re.compile(r"(MPIR_CVAR_|MPIR_PARAM_|MPICH_)|HYDRA_CONFIG_FILE$")
+_SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH)_(?!{OF_THE_SITE})|HYDRA_CONFIG_FILE$")
 _MPIRUNS = ("mpirun.mpich", "mpiexec.mpich", "mpirun", "mpiexec", "mpiexec.hydra")
 _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
 
@@ -42,12 +50,15 @@ class Mpich:
     reports_all = True
     untried = ""
 
-    def find(self, prefix: Path | None) -> list[Installation]:
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
         if prefix is not None:
             folders = [prefix / "bin"]
         else:
             folders = [Path(one) for one in os.environ.get("PATH", "").split(":") if one]
-        found = [one for folder in dict.fromkeys(folders) if (one := _in(folder)) is not None]
+        environment = os.environ | dict(added or {})
+        found = [one for folder in dict.fromkeys(folders) if (one := _in(folder, environment))]
         # /bin is /usr/bin on many systems: one installation, known by where it was met first.
         distinct = {str(one.mpirun.resolve()): one for one in reversed(found)}
         return [one for one in found if one in distinct.values()]
@@ -125,17 +136,17 @@ class Mpich:
         return None
 
 
-def _in(folder: Path) -> Installation | None:
+def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
     """What MPICH there is in a folder of programs. Its descendants have a `mpichversion` too, and
     say another name there; beside Open MPI's mpirun, Debian's has a name of its own."""
     tool = shutil.which("mpichversion", path=str(folder))
     if tool is None or shutil.which("mpiname", path=str(folder)):
         return None
-    done = process.run([tool], timeout_seconds=20)
+    done = process.run([tool], timeout_seconds=20, environment=environment)
     lines = done.stdout.splitlines()
     said = dict(_field(line) for line in lines if ":" in line)
     version = said.get("MPICH Version", "")
-    mpirun = _mpirun(folder)
+    mpirun = _mpirun(folder, environment)
     if done.status != 0 or not version or mpirun is None:
         return None
     mpicc = shutil.which("mpicc.mpich", path=str(folder)) or shutil.which("mpicc", path=str(folder))
@@ -155,17 +166,18 @@ def _in(folder: Path) -> Installation | None:
     )
 
 
-def _mpirun(folder: Path) -> Path | None:
+def _mpirun(folder: Path, environment: Mapping[str, str]) -> Path | None:
     """The first one that says that it is hydra."""
     for name in _MPIRUNS:
         path = shutil.which(name, path=str(folder))
-        if path is not None and _is_hydra(path):
+        if path is not None and _is_hydra(path, environment):
             return Path(path)
     return None
 
 
-def _is_hydra(mpirun: str) -> bool:
-    return "HYDRA build details" in process.run([mpirun, "-version"], timeout_seconds=20).stdout
+def _is_hydra(mpirun: str, environment: Mapping[str, str]) -> bool:
+    done = process.run([mpirun, "-version"], timeout_seconds=20, environment=environment)
+    return "HYDRA build details" in done.stdout
 
 
 def _field(line: str) -> tuple[str, str]:

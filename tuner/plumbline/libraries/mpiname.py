@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -28,14 +29,17 @@ class Said(msgspec.Struct, frozen=True):
     build: dict[str, str]
 
 
-def ask(prefix: Path | None, name: str) -> Said | None:
-    """What is found under `prefix`, or on PATH; None where it is no library of that name."""
+def ask(prefix: Path | None, name: str, added: Mapping[str, str] | None = None) -> Said | None:
+    """What is found under `prefix`, or on PATH; None where it is no library of that name.
+    Its tools get the variables `added` beside this process's."""
+    environment = os.environ | dict(added or {})
     search = str(prefix / "bin") if prefix else None
     for tool, read in (("mpiname", _of_mpiname), ("mpichversion", _of_mpichversion)):
         path = shutil.which(tool, path=search)
         if path is None:
             continue
-        done = process.run([path, *(["-a"] if tool == "mpiname" else [])], timeout_seconds=60)
+        words = [path, *(["-a"] if tool == "mpiname" else [])]
+        done = process.run(words, timeout_seconds=60, environment=environment)
         if done.status != 0:
             if tool == "mpiname":  # which no other library has
                 raise PlumblineError(

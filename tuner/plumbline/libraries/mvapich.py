@@ -17,10 +17,10 @@ from plumbline.canary import Canary
 from plumbline_exporters import mpich_coll
 
 from . import Installation, Knob, family, hydra, mpiname
-from .mpich import Mpich
+from .mpich import OF_THE_SITE, Mpich
 
 TUNES_ITSELF = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING"
-_SETTINGS = re.compile(r"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_")
+_SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_(?!{OF_THE_SITE})")
 NO_SUCH_VALUE = "canary"
 
 
@@ -33,8 +33,10 @@ class Mvapich(Mpich):
         "algorithms and parameters are from its documentation"
     )
 
-    def find(self, prefix: Path | None) -> list[Installation]:
-        said = mpiname.ask(prefix, "MVAPICH")
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        said = mpiname.ask(prefix, "MVAPICH", added)
         return [mpiname.installation(said, self.name)] if said else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:

@@ -68,15 +68,18 @@ class Mvapich2:
         "says to mistakes follow its source"
     )
 
-    def find(self, prefix: Path | None) -> list[Installation]:
-        said = mpiname.ask(prefix, "MVAPICH2")
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        said = mpiname.ask(prefix, "MVAPICH2", added)
         return [mpiname.installation(said, self.name)] if said else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         """By a launch of one rank of the probe, which must be built."""
         probe = paths.layout().probe(paths.build_id(installation.library))
-        clean = {name: value for name, value in os.environ.items() if not _SETTINGS.match(name)}
-        environment = clean | self.environment(installation) | {"MV2_SHOW_ENV_INFO": "2"}
+        given = os.environ | self.environment(installation)
+        clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
+        environment = clean | {"MV2_SHOW_ENV_INFO": "2"}
         words = [str(installation.mpirun), *self.words(Placement(nodes=1, ppn=1))]
         done = process.run(
             [*words, str(probe), "system"],

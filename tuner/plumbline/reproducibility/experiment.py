@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline import campaign as loop
+from plumbline import identity
 from plumbline import settings as campaign_settings
 from plumbline.machine import processing_units
-from plumbline.measure import Laboratory, Progress, Starter
+from plumbline.measure import Laboratory, Progress
 from plumbline.placement import here
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.starter import Starter
 from plumbline.verify.estimators import ESTIMATORS
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
@@ -83,7 +85,7 @@ def begin(
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
-        row = loop.enter(
+        row = identity.enter(
             db,
             bench,
             settings.text(nprocs),
@@ -116,7 +118,7 @@ class Experiment:
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
         for rank in self._ranks:
-            done = msgspec.structs.replace(rank.campaign, state="finished", finished=loop.now())
+            done = msgspec.structs.replace(rank.campaign, state="finished", finished=identity.now())
             if rank.campaign.state != "finished":
                 campaigns.put(rank.lab.db, done)
         seconds = Seconds(ours, plain, effect_seconds)

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.libraries import Family
-from plumbline.measure import NO_END, Laboratory
+from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
+from plumbline.starter import NO_END
 from plumbline_db import runs
 from plumbline_db.records import Run
 

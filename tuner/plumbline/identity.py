@@ -1,0 +1,136 @@
+"""Which campaign is asked for: settings, machine, library and what of the shell reaches it make its
+identity."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+from collections.abc import Set
+
+import msgspec
+
+from plumbline.guidelines import Guidelines
+from plumbline.libraries import reaching
+from plumbline.placement import Placement
+from plumbline.settings import EVERY, Settings
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, machines
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
+
+
+def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+    """The last campaign of these settings on this machine and library, or another one. Raises
+    UsageError when the settings ask for what the probe or the guidelines do not know."""
+    chosen(bench, settings)
+    if settings.op not in bench.catalogue.ops:
+        raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    require_sync(bench, settings)
+    if not isinstance(settings.variants, msgspec.UnsetType):
+        unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
+        if unknown:
+            raise UsageError(
+                f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
+                "parameters, `plumbline variants` shows them"
+            )
+    text = msgspec.json.encode(settings).decode()
+    left_out = set(settings.fixed)  # they stand in the settings
+    placement = settings.placement(bench.launcher.processing_units())
+    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out)
+
+
+def enter(
+    db: Database,
+    bench: Workbench,
+    text: str,
+    placement: Placement,
+    *,
+    new: bool,
+    mark: str,
+    left_out: Set[str] = frozenset(),
+) -> Campaign:
+    """The last row whose settings are `text`, here and for this library, or another one. `mark`
+    stands between number of ranks and hash in its id. `left_out` are variables of this shell that
+    do not count."""
+    library = bench.installation.library
+    facts = "\n".join(
+        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out)]
+    )
+    asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
+    if same and not new:
+        return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
+    key = f"{asked}-{len(same) + 1}"
+    machines.put_machine(db, bench.machine)
+    machines.put_library(db, library)
+    campaign = Campaign(
+        id=f"{library.id}-{placement.nprocs}{mark}{asked[:6]}"
+        + (f"-{len(same) + 1}" if same else ""),
+        key=key,
+        machine=bench.machine.id,
+        library_fingerprint=library.fingerprint,
+        nprocs=placement.nprocs,
+        nodes=placement.nodes,
+        ppn=placement.ppn,
+        oversubscribed=placement.oversubscribed,
+        settings=text,
+        state="running",
+        started=now(),
+        finished="",
+    )
+    campaigns.put(db, campaign)
+    return campaign
+
+
+def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
+    """Variables that reach the library as they are: with other values it is another campaign."""
+    environment = os.environ | bench.installation.environment
+    left_out = own | set(bench.family.settings_in(environment))
+    return [
+        f"{name}={value}"
+        for name, value in sorted(reaching(environment).items())
+        if name not in left_out
+    ]
+
+
+def require_sync(bench: Workbench, settings: Settings) -> None:
+    if settings.start_scheme not in bench.catalogue.syncs:
+        raise UsageError(
+            f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
+            f"{', '.join(bench.catalogue.syncs)}"
+        )
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def chosen(bench: Workbench, settings: Settings) -> Guidelines:
+    """The guidelines that the settings name; the default ones when they name none. Monotony and
+    split-robustness belong to every function that is measured, with a pattern or without."""
+    names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
+    strangers = [name for name in settings.functions if name not in names]
+    if strangers:
+        raise UsageError(
+            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
+            f"{', '.join(names)}"
+        )
+    if not settings.guidelines:
+        return bench.guidelines.selected(())
+    if settings.guidelines == [EVERY]:
+        return bench.guidelines
+    known = {one.id for one in bench.guidelines.entries()}
+    unknown = sorted(set(settings.guidelines) - known)
+    if unknown:
+        raise UsageError(
+            f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
+    found = bench.guidelines.selected(settings.guidelines)
+    if not found.patterns and not settings.functions:
+        raise UsageError(
+            "guidelines: name at least one pattern guideline, whose left side is measured, or name "
+            "functions to measure"
+        )
+    return found
