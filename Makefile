@@ -34,7 +34,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts \
-        test-applications test-scale check bench bench-scale install clean distclean
+        test-campaigns test-applications test-scale check bench bench-scale install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -64,6 +64,10 @@ test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all 
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
+
+test-campaigns: setup $(STAMPS)/test-packages build  ## whole campaigns, simulated and pretended (minutes)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

@@ -176,13 +176,14 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     be had."""
     if os.geteuid() != 0:
         raise NotAllowed("its daemons need root")
-    for name in ("state", f"spool-{socket.gethostname()}", "spool-second"):
+    host = socket.gethostname().partition(".")[0]  # as Slurm names nodes
+    for name in ("state", f"spool-{host}", "spool-second"):
         (folder / name).mkdir()
     key = folder / "munge.key"
     key.write_bytes(os.urandom(1024))
     key.chmod(0o400)
-    made = Cluster(folder, socket.gethostname().partition(".")[0])
-    text = CONFIGURATION.format(folder=folder, host=made.host, ports=_free_ports(3))
+    made = Cluster(folder, host)
+    text = CONFIGURATION.format(folder=folder, host=host, ports=_free_ports(3))
     (folder / "slurm.conf").write_text(text)
     try:
         made.start()

@@ -138,12 +138,16 @@ class Machine:
 
     def __init__(self) -> None:
         self.now = header()
+        self.not_stored: list[str] = []
 
     def events(self, id: str) -> list[Event]:
         del id
         return []
 
     def stored(self, id: str) -> None: ...
+
+    def refused(self, id: str) -> None:
+        self.not_stored.append(id)
 
     def start(
         self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
@@ -167,6 +171,7 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
         with pytest.raises(PlumblineError, match=r"governor: performance.*powersave.*cpupower"):
             lab.launch(suite, 1, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 1
+    assert len(machine.not_stored) == 2
     machine.now = header()
     lab.launch("before", 1, PLAN, {})
     # Another suite has another environment, and keeps it.

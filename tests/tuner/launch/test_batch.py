@@ -81,6 +81,8 @@ class Scheduler:
 def scheduler(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Scheduler:
+    monkeypatch.setattr("plumbline.launch.batch.FIRST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr("plumbline.launch.batch.LAST_PAUSE_SECONDS", 0.1)
     commands = tmp_path / "commands"
     commands.mkdir()
     for name in (*COMMANDS, "flux"):
@@ -96,6 +98,8 @@ def good(folder: Path) -> str:
     return f'cp {records_file(folder)} "$4"'
 
 
+# Of what is decided without the scheduler's own word.
+ONCE = pytest.mark.parametrize("scheduler", ["slurm"], indirect=True)
 CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 1024))
 PLAN = Plan("", 1, CASES, blocks=1, reps=1)
 NAMED = Plan("s-000", 1, CASES, blocks=1, reps=1)
@@ -131,6 +135,7 @@ def test_a_finished_launch_is_taken_until_it_is_stored(
     assert other.outcome == "finished" and len(scheduler.submitted()) == 2
 
 
+@ONCE
 def test_another_campaign_of_the_same_name_takes_no_result(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
@@ -144,6 +149,7 @@ def test_another_campaign_of_the_same_name_takes_no_result(
     assert len(scheduler.submitted()) == 2
 
 
+@ONCE
 def test_a_launch_that_is_not_taken_is_started_again(
     scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
@@ -170,6 +176,7 @@ def test_nodes_of_a_cluster_have_cores_of_their_own(
     assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
 
 
+@ONCE
 def test_events_are_stored_once(
     scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
@@ -205,6 +212,7 @@ def test_how_long_slurm_remembers() -> None:
     assert remembered("ClusterName = c\n") == 60.0
 
 
+@ONCE
 def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
     scheduler.fates("node", "node", "node")
     with pytest.raises(PlumblineError, match=r"and so were 2 jobs of this launch before"):
@@ -213,6 +221,7 @@ def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
     assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
 
 
+@ONCE
 def test_cancelled_twice(scheduler: Scheduler, tmp_path: Path) -> None:
     scheduler.fates("cancel", "cancel")
     with pytest.raises(PlumblineError, match=r"was cancelled, as the one before"):
@@ -237,12 +246,13 @@ def test_a_script_that_does_not_come_to_its_end(scheduler: Scheduler, tmp_path: 
 def test_a_scheduler_that_does_not_answer_has_lost_nothing(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
-    scheduler.mute(12)
-    ranks = scheduler.starter(f"sleep 2; {good(tmp_path)}", grace_seconds=0.2)
+    scheduler.mute(8)
+    ranks = scheduler.starter(f"sleep 1; {good(tmp_path)}", grace_seconds=0.2)
     assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
     assert len(scheduler.submitted()) == 1
 
 
+@ONCE
 def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: Path) -> None:
     """What the scheduler has forgotten gets no second job while its script still beats."""
     wanted = good(tmp_path)
@@ -341,13 +351,12 @@ def test_a_time_out(scheduler: Scheduler, tmp_path: Path) -> None:
     assert run.reason == "no end after 0.5 s"
 
 
+@pytest.mark.parametrize("scheduler", ["flux"], indirect=True)  # the stand-in has no arrays
 def test_rounds_of_launches(
     scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
     """Several at once, each with its seed; a case that fails is dropped after its round. Run again
     it takes the same decisions from the database."""
-    if scheduler.kind == "slurm":
-        pytest.skip("the stand-in has no arrays")
     wanted = records_file(tmp_path)
     begun = tmp_path / "begun"
     begun.write_bytes(b"".join(wanted.read_bytes().splitlines(True)[:6]))  # case 1 has begun
