@@ -33,7 +33,7 @@ PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build campaign test test-variants test-hosts \
+.PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
         test-campaigns test-applications test-scale check bench bench-scale install clean distclean
 
 help:  ## this list
@@ -48,6 +48,8 @@ setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python envir
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
+
+probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
 setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Python index, with their probes
 
