@@ -67,7 +67,7 @@ test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
 
-test-campaigns: setup $(STAMPS)/test-packages build  ## whole campaigns, simulated and pretended (minutes)
+test-campaigns: setup $(STAMPS)/test-packages build  ## a campaign with a pretended MVAPICH2 (minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py
 
@@ -97,7 +97,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
-test-scale: setup  ## a simulated campaign with 512 ranks (hours: docs/scale.md)
+test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign --simulate mpich --nprocs 512 --nodes 32 $(ARGS)
 
