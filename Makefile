@@ -99,7 +99,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
 test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
-	time $(BIN)/plumbline campaign --simulate mpich --nprocs 512 --nodes 32 $(ARGS)
+	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
 
 install: setup build  ## into DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
