@@ -145,9 +145,9 @@ def block_of(page: str, starts: str) -> str:
 
 
 def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
-    """3c-7: the example input is an empty file; ours is read, and names every key there is but those
-    of simulated machines and schedulers, which have pages of their own (docs/simulated.md,
-    docs/clusters.md)."""
+    """3c-7: the example input is an empty file; ours is read, and names every key there is but
+    those of simulated machines and schedulers, which have pages of their own
+    (docs/simulated.md, docs/clusters.md)."""
     text = block_of("campaign.md", "nprocs")
     path = tmp_path / "campaign.toml"
     path.write_text(text)
