@@ -16,7 +16,7 @@ import click
 import pytest
 
 from plumbline.cli import plumbline as group
-from plumbline.settings import load
+from plumbline.settings import SCHEDULERS, load
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe
 
@@ -145,13 +145,14 @@ def block_of(page: str, starts: str) -> str:
 
 
 def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
-    """3c-7: the example input is an empty file; ours is read, and names every key there is but that
-    of simulated machines, which has an example of its own (docs/simulated.md)."""
+    """3c-7: the example input is an empty file; ours is read, and names every key there is but
+    those of simulated machines and schedulers, which have pages of their own
+    (docs/simulated.md, docs/clusters.md)."""
     text = block_of("campaign.md", "nprocs")
     path = tmp_path / "campaign.toml"
     path.write_text(text)
     settings = load(path, {})
-    assert set(tomllib.loads(text)) | {"simulate"} == set(settings.__struct_fields__)
+    assert set(tomllib.loads(text)) | {"simulate", *SCHEDULERS} == set(settings.__struct_fields__)
 
 
 def test_the_example_of_a_plan_is_one(probe: Probe) -> None:

@@ -12,7 +12,7 @@ import click
 import msgspec
 import pytest
 
-from plumbline import identity, side_by_side, tables
+from plumbline import identity, tables
 from plumbline import settings as settings_file
 from plumbline.cli import COMMANDS, running
 from plumbline.cli import plumbline as group
@@ -78,7 +78,7 @@ def test_the_order_of_options_means_nothing_to_measure(
         seen.append(what)
         raise Captured
 
-    monkeypatch.setattr(side_by_side, "run", capture)
+    monkeypatch.setattr(at_start, "run", capture)
     for words in orders(MEASURE):
         with pytest.raises(Captured):
             plumbline("measure", *words)
