@@ -12,7 +12,7 @@ import click
 import msgspec
 import pytest
 
-from plumbline import identity, tables
+from plumbline import at_start, identity, tables
 from plumbline import settings as settings_file
 from plumbline.cli import COMMANDS, running
 from plumbline.cli import plumbline as group
