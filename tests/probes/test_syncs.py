@@ -56,16 +56,19 @@ def test_without_a_scheme_ranks_drift_apart(probe: Probe, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
     """Windows of 1 ms, calls of 3 ms: a call overruns, and the next start has passed when it ends.
-    Both are counted, neither is a sample, and the window grows until the call fits. Of three
-    launches one must show all of it: with its cores taken by others, a rank is always late."""
-    for _ in range(LAUNCHES):
+    Both are counted, neither is a sample, and the window grows until the call fits. Launches must
+    show all of it between them: with its cores taken by others, a rank is always late."""
+    overrun = late = samples = 0
+    for _ in range(2 * LAUNCHES):
         record = slow_rank(probe, "sync=window window_us=1000", ranks, reps=40).samples[0]
         assert len(record.ns) + record.late + record.overrun == 40 or record.budget_spent
         assert record.window_ns >= 4_000_000
         assert not record.ns or min(record.ns) >= 2_999_000
-        if record.overrun and record.late and record.ns:
+        overrun, late = overrun + record.overrun, late + record.late
+        samples += len(record.ns)
+        if overrun and late and samples:
             return
-    raise AssertionError(f"overruns, late starts and samples: {record}")
+    raise AssertionError(f"overruns {overrun}, late starts {late}, samples {samples}")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
@@ -109,18 +112,23 @@ def test_who_overshoots_the_start_is_late(probe: Probe, sync: str) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
-    launch = probe.run(
-        "set blocks=2 sync=window\n"
-        "case id=0 function=MPI_Allreduce bytes=8 reps=40\n"
-        "case id=1 function=MPI_Allreduce bytes=65536 root=1 reps=40\n",
-        ranks,
-    )
-    assert launch.code == 0, launch.stderr
-    assert launch.of(ClockSync)
-    for record in launch.samples:
-        assert record.window_ns >= 10_000
-        assert len(record.ns) + record.late + record.overrun == 40
-    assert sum(len(record.ns) for record in launch.samples) >= 16  # of 160; all on idle cores
+    valid = 0
+    for _ in range(2 * LAUNCHES):
+        launch = probe.run(
+            "set blocks=2 sync=window\n"
+            "case id=0 function=MPI_Allreduce bytes=8 reps=40\n"
+            "case id=1 function=MPI_Allreduce bytes=65536 root=1 reps=40\n",
+            ranks,
+        )
+        assert launch.code == 0, launch.stderr
+        assert launch.of(ClockSync)
+        for record in launch.samples:
+            assert record.window_ns >= 10_000
+            assert len(record.ns) + record.late + record.overrun == 40
+        valid += sum(len(record.ns) for record in launch.samples)
+        if valid >= 16:  # of 160 a launch; all on idle cores
+            return
+    raise AssertionError(f"{valid} valid repetitions")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
