@@ -102,7 +102,7 @@ def side_by_side(
         table.add_column(name, overflow="fold")
     for one in reports:
         table.add_row(
-            one.library.version_string,
+            " ".join(one.library.version_string.split()),
             _layout(one),
             one.campaign.id,
             one.campaign.state,
