@@ -378,7 +378,9 @@ class Trial(Record, frozen=True):
 
 
 class Search(Record, frozen=True):
-    """The search for one cell: who opened it, what it found, why it stopped."""
+    """The search for one cell: who opened it, what it found, why it stopped. `bound` names the
+    violation with the fastest right-hand side ('': the default is the bound), `bound_ratio` is that
+    side's time over the default's in the same launches (None: not measured there)."""
 
     round: int
     function: str
@@ -390,6 +392,8 @@ class Search(Record, frozen=True):
     reason: str
     trials: list[Trial]
     suites: list[str]
+    bound: str = ""
+    bound_ratio: float | None = None
 
 
 UNBOUNDED_BYTES = 2**63 - 1

@@ -15,15 +15,17 @@ def put(db: Database, campaign: str, search: Search) -> None:
     """Store a search; one for the same cell in the same round is replaced."""
     for trial in search.trials:
         nan.refuse(trial, trial.ratio, trial.ratio_low, trial.ratio_high)
+    nan.refuse(search, search.bound_ratio)
     with db.transaction():
         campaigns.require(db, campaign)
         ((number,),) = db.rows(
             """INSERT INTO search (campaign, round, function, nprocs, ppn, bytes, opened_by,
-                                   outcome, reason, suites)
+                                   outcome, reason, suites, bound, bound_ratio)
                VALUES (:campaign, :round, :function, :nprocs, :ppn, :bytes, :opened_by,
-                       :outcome, :reason, :suites)
+                       :outcome, :reason, :suites, :bound, :bound_ratio)
                ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET
-                   opened_by = :opened_by, outcome = :outcome, reason = :reason, suites = :suites
+                   opened_by = :opened_by, outcome = :outcome, reason = :reason, suites = :suites,
+                   bound = :bound, bound_ratio = :bound_ratio
                RETURNING number""",
             {
                 "campaign": campaign,
@@ -36,6 +38,8 @@ def put(db: Database, campaign: str, search: Search) -> None:
                 "outcome": search.outcome,
                 "reason": search.reason,
                 "suites": msgspec.json.encode(search.suites).decode(),
+                "bound": search.bound,
+                "bound_ratio": search.bound_ratio,
             },
         )
         db.rows("DELETE FROM trial WHERE search = :search", {"search": number})
@@ -66,14 +70,16 @@ def all_searches(db: Database, campaign: str) -> list[Search]:
     ):
         trials.setdefault(search, []).append(Trial(variant, configurations.knobs(knobs), *rest))
     found = db.rows(
-        """SELECT number, round, function, nprocs, ppn, bytes, opened_by, outcome, reason, suites
+        """SELECT number, round, function, nprocs, ppn, bytes, opened_by, outcome, reason, suites,
+                  bound, bound_ratio
            FROM search WHERE campaign = :campaign ORDER BY round, number""",
         {"campaign": campaign},
     )
     searches = []
-    for number, *cell, opened_by, outcome, reason, suites in found:
+    for number, *cell, opened_by, outcome, reason, suites, bound, bound_ratio in found:
         tried = trials.get(number, [])
         values = [*cell, _texts(opened_by), outcome, reason, tried, _texts(suites)]
+        values += [bound, bound_ratio]
         searches.append(Search(*values))
     return searches
 

@@ -83,7 +83,9 @@ def test_search_for_the_same_cell_in_the_same_round_is_replaced(started: Databas
         Trial("default", {"coll_tuned_bcast_algorithm": "6"}, "measured", 0.5, 0.4, 0.6, 12, ""),
         Trial("bcast_as_scatter_allgather", {}, "wrong", None, None, None, 1, "at byte 3"),
     ]
-    search = Search(1, "MPI_Bcast", 4, 4, 64, ["GL1"], "winner", "gone", trials, ["search-1"])
+    search = Search(
+        1, "MPI_Bcast", 4, 4, 64, ["GL1"], "winner", "gone", trials, ["search-1"], "GL1@64", 0.5
+    )
     other = msgspec.structs.replace(search, round=0, trials=[])
     searches.put(started, CAMPAIGN, search)
     searches.put(started, CAMPAIGN, other)
