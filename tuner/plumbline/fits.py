@@ -11,8 +11,8 @@ from plumbline_db.records import Library
 
 
 def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family, Installation]:
-    """The installation of this very build: under `mpi_prefix` (or `module:NAME`), else where it was,
-    else on PATH. Raises PlumblineError where another build, or nothing, is there."""
+    """The installation of this very build: under `mpi_prefix` (or `module:NAME`), else where it
+    was, else on PATH. Raises PlumblineError where another build, or nothing, is there."""
     if mpi_prefix is not None:
         family, one = libraries.find(mpi_prefix)
         candidates = [one]
@@ -30,8 +30,8 @@ def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family,
     here = candidates[0].library
     raise PlumblineError(
         f"made for {library.id} (fingerprint {library.fingerprint}), and {here.prefix} has "
-        f"{here.id} ({here.fingerprint}): the library was updated or is another one; run a campaign "
-        "for it"
+        f"{here.id} ({here.fingerprint}): the library was updated or is another one; run a "
+        "campaign for it"
     )
 
 

@@ -64,7 +64,11 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     chosen = latest + 1
     for before in sorted({number, latest} - {0}):
         one = store.read(before)
-        if one is not None and _is(one, sources, number) and _says(store, one, made(before), preload):
+        if (
+            one is not None
+            and _is(one, sources, number)
+            and _says(store, one, made(before), preload)
+        ):
             chosen = before
     bundle = made(chosen)
     contents = texts.contents(bundle, preload)
@@ -201,7 +205,9 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = {f"OMPI_MCA_{name}": value for name, value in ours.items()}
             for path in place.overridden:
                 if path.is_file():
-                    said = conflicts.in_mca(path.read_text(errors="replace"), ours, forced_first=True)
+                    said = conflicts.in_mca(
+                        path.read_text(errors="replace"), ours, forced_first=True
+                    )
                     found += [f"{path}: {one}; ours is heard first" for one in said]
             if "OMPI_MCA_mca_base_param_files" in wish.environment:
                 found.append(

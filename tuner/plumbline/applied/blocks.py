@@ -1,4 +1,4 @@
-"""Our lines in a file that has lines of others: between two marks, which name them and their set."""
+"""Our lines in a file that has lines of others: between two marks, which name whose and which."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ def find(text: str, name: str) -> Block | None:
             "with >>> and one with <<< below it; take our lines out by hand"
         )
     first, last = starts[0], ends[0]
-    match = begin.match(lines[first])
-    assert match is not None
-    return Block(int(match[1]), "".join(lines[first : last + 1]), first, last)
+    number = int(begin.sub(r"\1", lines[first]).split()[0])
+    return Block(number, "".join(lines[first : last + 1]), first, last)
 
 
 def put(text: str, name: str, new: str) -> str:

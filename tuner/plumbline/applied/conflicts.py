@@ -40,9 +40,14 @@ def in_mca(text: str, ours: Mapping[str, str], *, forced_first: bool) -> list[st
     for line in mca_lines(text):
         if line.name in ours and line.value != ours[line.name]:
             found.append(
-                f"line {line.number} sets {line.name} = {line.value}, and {ours[line.name]} is wanted"
+                f"line {line.number} sets {line.name} = {line.value}, wanted is {ours[line.name]}"
             )
-        elif rules and forced_first and _FORCED.match(line.name) and line.value not in ("0", "ignore"):
+        elif (
+            rules
+            and forced_first
+            and _FORCED.match(line.name)
+            and line.value not in ("0", "ignore")
+        ):
             found.append(
                 f"line {line.number} forces {line.name} = {line.value}: this library does not look "
                 "at rules for that function then"

@@ -1,7 +1,7 @@
 """Files of others: how they are read, compared and replaced.
 
-Replaced by temporary name, fsync and rename, so that a reader sees the old file or the new one. Mode,
-owner and attributes stay as they are; a symbolic link stays one, what it leads to is replaced."""
+Replaced by temporary name, fsync and rename, so that a reader sees the old file or the new one.
+Mode, owner and attributes stay; a symbolic link stays one, what it leads to is replaced."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError, TryLaterError
 
+
 class Found(msgspec.Struct, frozen=True):
-    """A file as it is: `data` is None where there is none. `real` is `path`, or what it leads to."""
+    """A file as it is: `data` None where there is none. `real` is `path`, or what it leads to."""
 
     path: Path
     real: Path
@@ -123,12 +124,12 @@ def sync_folder(folder: Path) -> None:
 
 def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
     """As `diff -u` would say it; empty when nothing changes."""
-    lines = [text_of(one or b"").splitlines(keepends=True) for one in (before, after)]
+    left, right = (text_of(one or b"").splitlines(keepends=True) for one in (before, after))
     old = "/dev/null" if before is None else str(path)
     new = "/dev/null" if after is None else str(path)
     said = "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(*lines, old, new)
+        for line in difflib.unified_diff(left, right, old, new)
     )
     # What is not text is shown, not sent to a terminal.
     return said.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What `plumbline apply` and `plumbline rollback` did, or would do; docs/apply.md names the fields."""
+"""What `plumbline apply` and `plumbline rollback` did, or would do (docs/apply.md)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Literal
 
 import msgspec
 
+Action = Literal["create", "change", "remove"]
+
 
 class Change(msgspec.Struct, frozen=True):
     """A file of others. `real`: what `path` leads to, where it is a link; else empty."""
 
     path: str
-    action: Literal["create", "change", "remove"]
+    action: Action
     diff: str
     real: str = ""
 

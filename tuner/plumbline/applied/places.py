@@ -1,4 +1,4 @@
-"""Which files `plumbline apply` writes for a library, for one user, a site, or in a tree of modules."""
+"""Which files `plumbline apply` writes for a library: of a user, a site, or a tree of modules."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def place(
             f"{library.id} is simulated: nothing is applied; source the exported plumbline.sh"
         )
     root = root_of(scope, modules, store)
-    if scope == "modules":
-        assert modules is not None and root is not None
+    if modules is not None and root is not None:
         folder = modules.absolute() / "plumbline"
         return Place(
             scope=scope,
@@ -93,8 +92,7 @@ def place(
         )
     if library.family == "openmpi":
         return _openmpi(scope, family, installation, root)
-    if scope == "user":
-        assert root is not None
+    if scope == "user" and root is not None:
         file, form = _login_file(os.environ)
         notes = [f"{file} is read by login shells: what is open already has nothing of it"]
         where = [Where(file, "lines", form)]
@@ -169,8 +167,8 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
         case "sh" | "dash" | "ksh" | "mksh":
             return home / ".profile", "sh"
     raise PlumblineError(
-        f"what {shell} reads at login is not known here: source plumbline.sh of an export yourself, "
-        "or use --modules"
+        f"what {shell} reads at login is not known here: source plumbline.sh of an export "
+        "yourself, or use --modules"
     )
 
 

@@ -1,5 +1,5 @@
-"""Takes out what `apply` has put in force last: the set before it is in force again, or nothing. Needs
-neither the library nor the database."""
+"""Takes out what `apply` has put in force last: the set before it is in force again, or nothing.
+Needs neither the library nor the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def names_in(root: Path) -> list[str]:
     """Whose sets there are."""
     if not root.is_dir():
         return []
-    return sorted(one.name for one in root.iterdir() if Store(root, one.name, shared=False).numbers())
+    return sorted(
+        one.name for one in root.iterdir() if Store(root, one.name, shared=False).numbers()
+    )
 
 
 def rollback(
@@ -51,7 +53,11 @@ def _rollback(
     edits = []
     for state in states:
         target = next(
-            (one for one in (before.targets if before else []) if one.path == str(state.found.path)),
+            (
+                one
+                for one in (before.targets if before else [])
+                if one.path == str(state.found.path)
+            ),
             None,
         )
         if target is None:
@@ -70,10 +76,12 @@ def _rollback(
         set=before.number if before else 0,
         previous=number,
         dry_run=dry_run,
-        library=(before or now).library.id if before or now else "",
+        library=before.library.id if before else now.library.id if now else "",
         campaigns=[one.campaign.id for one in before.sources] if before else [],
         changes=[change for edit in edits if (change := edit.change) is not None],
-        files=[str(store.path(before.number) / one) for one in sorted(before.files)] if before else [],
+        files=[str(store.path(before.number) / one) for one in sorted(before.files)]
+        if before
+        else [],
         notes=notes,
     )
 
@@ -90,8 +98,8 @@ def _before(store: Store, now: Set | None, everything: bool) -> tuple[Set | None
         )
     if found.library.fingerprint != now.library.fingerprint:
         return None, [
-            f"set {found.number} was for another build of the library ({found.library.fingerprint}): "
-            "it is not put in force again"
+            f"set {found.number} was for another build of the library "
+            f"({found.library.fingerprint}): it is not put in force again"
         ]
     return found, []
 

@@ -1,6 +1,6 @@
-"""Sets on disk: STORE/NAME/NUMBER holds the files of one, what it was made from (set.json), and copies
-of the files of others as they were before. A set is there as a whole or not at all, and stays as it
-is: jobs that have begun may still read it when another one is in force."""
+"""Sets on disk: STORE/NAME/NUMBER holds the files of one, what it was made from (set.json), and
+copies of the files of others as they were before. A set is there as a whole or not at all, and
+stays as it is: jobs that have begun may still read it when another one is in force."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ class Store:
         """Its files are what they were written as."""
         folder = self.path(one.number)
         try:
-            return all(sha256((folder / name).read_bytes()) == known for name, known in one.files.items())
+            return all(
+                sha256((folder / name).read_bytes()) == known for name, known in one.files.items()
+            )
         except OSError:
             return False
 

@@ -1,4 +1,4 @@
-"""The files of others as they are: which set is in force in each, and whether our part was changed."""
+"""The files of others as they are: which set is in force in each, whether our part was changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import blocks, files
-from plumbline.applied.outcome import Change
+from plumbline.applied.outcome import Action, Change
 from plumbline.applied.sets import Set, Store, Target
 from plumbline_db.errors import PlumblineError
 
@@ -33,7 +33,9 @@ class Edit(msgspec.Struct, frozen=True):
         before = self.found.data
         if before == self.after:
             return None
-        action = "create" if before is None else "remove" if self.after is None else "change"
+        action: Action = (
+            "create" if before is None else "remove" if self.after is None else "change"
+        )
         real = str(self.found.real) if self.found.is_link else ""
         diff = files.diff(self.found.path, before, self.after)
         return Change(str(self.found.path), action, diff, real)
@@ -67,8 +69,7 @@ def require_untouched(store: Store, states: Sequence[State], *, force: bool) -> 
             )
         text = one.found.text
         mine = blocks.find(text, store.name)
-        assert mine is not None
-        ours = mine.text if target.kind == "lines" else text
+        ours = mine.text if mine and target.kind == "lines" else text
         if ours != target.text:
             diff = files.diff(one.found.path, target.text.encode(), files.bytes_of(ours))
             raise PlumblineError(

@@ -65,8 +65,8 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
             first, *rest = modulefile.files(made)[modulefile.FILE_NAME].splitlines()
             return f"{first}\n" + block(place.name, number, rest)
         case "modulefile-lua":
-            rest = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME].splitlines()
-            return block(place.name, number, rest, "--")
+            lines = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME].splitlines()
+            return block(place.name, number, lines, "--")
     return block(place.name, number, [*about, *lines])
 
 
@@ -84,9 +84,8 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
                 f"{where.path} is there and is not ours: move it away, or use another place"
             )
         return
-    foreign = "".join(
-        "\n" if mine else line for line, mine in _owned(text, place.name)
-    )  # lines keep their numbers
+    # Lines keep their numbers.
+    foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
     if where.form == "mca":
         first = ompi_tuned.version(made.library) >= (5, 0, 0)
         found = [(where.path, one) for one in conflicts.in_mca(foreign, ours, forced_first=first)]
@@ -98,15 +97,15 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
     else:
         found = [(where.path, one) for one in conflicts.in_shell(foreign, ours)]
     if found:
-        said = "; ".join(f"{path}: {one}" for path, one in found)
-        raise PlumblineError(f"{said}. Nothing was changed: take these lines out, or keep them")
+        told = "; ".join(f"{path}: {one}" for path, one in found)
+        raise PlumblineError(f"{told}. Nothing was changed: take these lines out, or keep them")
 
 
 def _owned(text: str, name: str) -> list[tuple[str, bool]]:
     mine = find(text, name)
     return [
         (line, mine is not None and mine.first <= number <= mine.last)
-        for number, line in enumerate(text.splitlines(keepends=True))
+        for number, line in enumerate(text.split("\n"))
     ]
 
 

@@ -1,4 +1,4 @@
-"""What `plumbline apply` and `plumbline rollback` share: the place that is meant, and what is shown."""
+"""What `plumbline apply` and `plumbline rollback` share: the place that is meant, what is shown."""
 
 from __future__ import annotations
 
