@@ -1,5 +1,5 @@
-"""Applied winners decide what the installed Open MPI does, until they are rolled back; and what each
-of the two files that it reads is worth."""
+"""Applied winners decide what the installed Open MPI does, until they are rolled back; and what
+each of the two files that it reads is worth."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def writable(found: Found) -> None:
 def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
     """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
     `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
-    file: nobody else uses that name now, so that one which is there was left by a killed process."""
+    file: nobody else uses that name now, so that one which is there is left of a killed process."""
     if read(found.path).data != found.data:
         raise TryLaterError(f"{found.path} has just been changed by somebody else; try again")
     part = found.real.with_name(f".{found.real.name}.plumbline-{whose}")
