@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import fits, paths
-from plumbline.applied import places
+from plumbline import doctor, fits, paths
+from plumbline.applied import places, standing
 from plumbline.libraries import Knob, families
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline_db.errors import PlumblineError
@@ -115,6 +115,27 @@ def test_a_library_that_was_updated(
     said = plumbline("export", "env", "--output", out, "--db", finished[0])
     assert said.status == 1 and "is not exported: made for openmpi-4.1.4" in said.err
     assert not out.exists()
+
+
+def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
+    finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parameter file cannot look at the library that reads it."""
+
+    def told() -> list[str]:
+        return [f"{one.scope} {one.applied.number} {one.other}" for one in standing.standing(None)]
+
+    assert told() == []
+    plumbline("apply", "--user", "--db", finished[0])
+    assert told() == ["user 1 None"]
+    (one,) = doctor._applied(None, finished[0])
+    assert one.state == "fine" and "set 1 of openmpi is in force (--user): openmpi-4" in one.text
+    monkeypatch.setattr(fits, "other", lambda _: "made for another one")
+    (one,) = doctor._applied(None, finished[0])
+    assert one.state == "warns"
+    assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
+    plumbline("rollback", "--user")
+    assert told() == []
 
 
 def test_nothing_there_to_roll_back(home: Path) -> None:
