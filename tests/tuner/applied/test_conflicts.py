@@ -20,7 +20,7 @@ OURS = {
         ("coll_tuned_use_dynamic_rules=1\n", []),
         (
             "\n  coll_tuned_use_dynamic_rules = 0 # off\n",
-            ["line 2 sets coll_tuned_use_dynamic_rules = 0, wanted is 1"],
+            ["line 2 sets coll_tuned_use_dynamic_rules = 0 # off, wanted is 1"],
         ),
         (
             "coll_tuned_dynamic_rules_filename = /home/me/rules",

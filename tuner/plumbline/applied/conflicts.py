@@ -23,10 +23,11 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def mca_lines(text: str) -> list[Line]:
-    """The parameters of an MCA file."""
+    """The parameters of an MCA file. Behind a value there are no comments: the library takes the
+    rest of the line (as ompi_info shows)."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
-        match = _MCA_LINE.match(line.partition("#")[0])
+        match = _MCA_LINE.match(line)
         if match:
             found.append(Line(number, match[1], match[2]))
     return found

@@ -8,7 +8,7 @@ from plumbline.applied import conflicts, files
 from plumbline.applied.blocks import find
 from plumbline.applied.outcome import Outcome
 from plumbline.applied.places import Place
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import Family, Installation, Knob
 
 
 def noted(done: Outcome, place: Place, family: Family, installation: Installation) -> Outcome:
@@ -22,7 +22,7 @@ def noted(done: Outcome, place: Place, family: Family, installation: Installatio
         block = find(files.read(where.path).text, place.name)
         for line in conflicts.mca_lines(block.text if block else ""):
             knob = knobs.get(line.name)
-            if knob is None or not _same(knob.value, line.value):
+            if knob is None or not _same(knob, line.value):
                 said = f"{knob.value} ({knob.source})" if knob else "no such parameter"
                 wrong.append(f"{line.name} = {line.value}: {installation.library.id} says {said}")
             else:
@@ -33,5 +33,9 @@ def noted(done: Outcome, place: Place, family: Family, installation: Installatio
     return msgspec.structs.replace(done, notes=[*done.notes, *notes])
 
 
-def _same(reported: str, written: str) -> bool:
+def _same(knob: Knob, written: str) -> bool:
+    """Numbers are reported by the names that they have."""
+    reported = knob.value
+    if reported in knob.choices and written == str(knob.choices[reported]):
+        return True
     return reported == written or {reported, written} in ({"true", "1"}, {"false", "0"})
