@@ -13,10 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline import libraries
 from plumbline_db.records import Library, Winner
 from plumbline_exporters import csh, env, environment, installed, modulefile, run_script
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.registry import write
+from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, tuned, variant
 
@@ -168,6 +169,46 @@ def test_who_is_asked(given: Library, tool: str, answer: str) -> None:
     asked = installed.question(given)
     assert asked is not None
     assert (asked.tool, asked.answer) == (tool, answer)
+
+
+MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or BUILD / "mpis")
+
+
+@pytest.mark.parametrize(
+    "name", ["openmpi-5.0", "openmpi-4.1", "mpich-5.0", "mpich-4.3", "impi-2021"]
+)
+def test_installed_libraries_answer(tmp_path: Path, name: str) -> None:
+    """The real tools, asked by the file that a shell sources: that of their own library sets its
+    variables, that of another version sets none."""
+    if not (MPIS / name / "bin").is_dir():
+        pytest.skip(f"no {name} (make setup-mpis)")
+    _, found = libraries.find(MPIS / name)
+    given = found.library
+    winner = {
+        "openmpi": knob("pml", "ob1"),
+        "mpich": everywhere("MPI_Bcast", MPIR_CVAR_BCAST_MIN_PROCS="9"),
+        "intelmpi": everywhere("MPI_Bcast", I_MPI_ADJUST_BCAST="1"),
+    }[given.family]
+    tools = {"PATH": f"{MPIS / name}/bin:/usr/bin:/bin"}
+    other = msgspec.structs.replace(
+        given,
+        version="4.1.3",
+        version_string="MPICH Version:      4.1.3",
+        build=given.build | {"revision": "0000000"},
+    )
+    for one, sets in ((given, True), (other, False)):
+        made = msgspec.structs.replace(bundle(winner), library=one)
+        (text,) = (
+            format.files(made)["plumbline.sh"]
+            for format in exporters(given.family).values()
+            if format.name.endswith("env")
+        )
+        script = tmp_path / "plumbline.sh"
+        script.write_text(text)
+        done = mpi.shell(f". {script}; env", tools)
+        variable = next(iter(environment.variables(made)))
+        assert (f"{variable}=" in done.stdout) is sets, done.stderr
+        assert bool(done.stderr) is not sets
 
 
 def test_a_simulated_library_is_not_asked() -> None:
