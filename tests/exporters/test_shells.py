@@ -189,7 +189,7 @@ def test_installed_libraries_answer(tmp_path: Path, name: str) -> None:
         "mpich": everywhere("MPI_Bcast", MPIR_CVAR_BCAST_MIN_PROCS="9"),
         "intelmpi": everywhere("MPI_Bcast", I_MPI_ADJUST_BCAST="1"),
     }[given.family]
-    tools = {"PATH": f"{MPIS / name}/bin:/usr/bin:/bin"}
+    tools = {"PATH": f"{MPIS / name}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
     other = msgspec.structs.replace(
         given,
         version="4.1.3",
