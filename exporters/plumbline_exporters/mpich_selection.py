@@ -71,15 +71,13 @@ def files(bundle: Bundle) -> dict[str, str]:
     if not chosen:
         return {}
     algorithms, compositions = tables(bundle.library)
-    # No comment can stand in JSON, and none of its keys may be strange: but that of an end may.
-    head: Tree = {f"{_HEAD}{line.removeprefix('# ')}": {} for line in heading(bundle, _WHAT)}
     for (function, nprocs), group in groups(chosen).items():
         for winner in group:
             _require_sizes(winner)
         collective = mpich_coll.COLLECTIVES[function]
-        _put(algorithms, function, nprocs, group, partial(_choice, head))
+        _put(algorithms, function, nprocs, group, partial(_choice, bundle))
         if collective.composition:
-            _put(compositions, function, nprocs, group, partial(_left_to_algorithms, head))
+            _put(compositions, function, nprocs, group, partial(_left_to_algorithms, bundle))
     return {
         FILE_NAME: json.dumps(algorithms, indent=1) + "\n",
         COMPOSITIONS_FILE_NAME: json.dumps(compositions, indent=1) + "\n",
@@ -161,22 +159,29 @@ def _bounds(
     return first, last
 
 
-def _left_to_algorithms(head: Tree, winner: Winner, branch: Tree) -> Tree:
+def _left_to_algorithms(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
     del branch
     composition = mpich_coll.COLLECTIVES[winner.function].composition
-    return {f"composition={composition}": {_mark(winner): {}} | head}
+    return {f"composition={composition}": _about(bundle, winner)}
+
+
+def _about(bundle: Bundle, winner: Winner) -> Tree:
+    """The mark of a winner's end, and where it comes from. No comment can stand in JSON, and no key
+    may be strange but those at an end."""
+    lines = heading(msgspec.structs.replace(bundle, winners=[winner]), _WHAT)
+    return {_mark(winner): {}} | {f"{_HEAD}{line.removeprefix('# ')}": {} for line in lines}
 
 
 def _mark(winner: Winner) -> str:
     return f"{_MARK}{winner.bytes_from}-{winner.bytes_to}"
 
 
-def _choice(head: Tree, winner: Winner, branch: Tree) -> Tree:
+def _choice(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
     """The winner's algorithm, for calls that it is right for; `branch` for the others."""
     name = mpich_coll.algorithm(winner) or ""
     tree: Tree = mpich_coll.leaf(winner, name)
     for inside in tree.values():
-        inside.update({_mark(winner): {}} | head)
+        inside.update(_about(bundle, winner))
     for key, value in reversed(mpich_coll.guards(winner.function, name)):
         if key == "count":
             tree = {"count<pow2": branch, "count=any": tree}

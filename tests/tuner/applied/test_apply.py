@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -319,7 +321,7 @@ def test_files_that_are_heard_first_or_later(user: User, tmp_path: Path) -> None
 
 def test_variables_of_the_shell_are_told(user: User) -> None:
     done = user.apply(environment={"OMPI_MCA_coll_tuned_use_dynamic_rules": "0"})
-    assert "OMPI_MCA_coll_tuned_use_dynamic_rules is set in this shell to 0" in done.notes[0]
+    assert any("_rules is set in this shell to 0" in note for note in done.notes)
 
 
 # --- what variants need -------------------------------------------------------------------------
@@ -516,20 +518,42 @@ def test_killed_anywhere_the_next_one_ends_it(
 # --- login shells -------------------------------------------------------------------------------
 
 
-def test_lines_in_a_login_file(tmp_path: Path) -> None:
+LIBRARY = msgspec.structs.replace(
+    build.LIBRARY, id="intelmpi-2021.17", family="intelmpi", version="2021.17"
+)
+PRESET = everywhere("MPI_Allreduce", I_MPI_ADJUST_ALLREDUCE="3")
+
+
+def said_by(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("shell", "form", "file"),
+    [
+        ("sh", "sh", "plumbline.sh"),
+        ("bash", "sh", "plumbline.sh"),
+        ("tcsh", "csh", "plumbline.csh"),
+    ],
+)
+def test_lines_in_a_login_file(tmp_path: Path, shell: str, form: str, file: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    user = User(tmp_path / "a home", "intelmpi", form)
+    user.write(b"# mine\n")
+    user.apply(PRESET, library=LIBRARY)
+    read = f"{'source' if form == 'csh' else '.'} '{user.file}'"
+    options = ["-f"] if shell == "tcsh" else ["-e"]
+    found = said_by(shell, *options, "-c", f"{read}\necho $I_MPI_ADJUST_ALLREDUCE")
+    assert found == "0:0-2147483647@0-3;3:0-2147483647@4-4;0:0-2147483647@5-2147483647"
+    (user.store.path(1) / file).unlink()  # what is lost keeps nobody from logging in
+    assert said_by(shell, *options, "-c", f"{read}\necho in") == "in"
+
+
+def test_a_login_file_that_sets_it_already(tmp_path: Path) -> None:
     user = User(tmp_path, "intelmpi", "sh")
-    user.write(b"PATH=/x:$PATH\n")
-    library = msgspec.structs.replace(
-        build.LIBRARY, id="intelmpi-2021.17", family="intelmpi", version="2021.17"
-    )
-    user.apply(everywhere("MPI_Allreduce", I_MPI_ADJUST_ALLREDUCE="3"), library=library)
-    script = user.store.path(1) / "plumbline.sh"
-    assert f"if [ -r {script} ]; then . {script}; fi\n" in user.file.read_text()
-    found = os.popen(f"sh -c '. {user.file}; echo $I_MPI_ADJUST_ALLREDUCE'").read()
-    assert "3:0-2147483647@4-4" in found
-    script.unlink()  # a lost file keeps nobody from logging in
-    assert os.popen(f"sh -ec '. {user.file} && echo in'").read() == "in\n"
-    script.write_text("")
     user.write(b"export I_MPI_ADJUST_ALLREDUCE=2\n")
     with pytest.raises(PlumblineError, match="line 1 sets I_MPI_ADJUST_ALLREDUCE"):
-        user.apply(everywhere("MPI_Allreduce", I_MPI_ADJUST_ALLREDUCE="3"), library=library)
+        user.apply(PRESET, library=LIBRARY)

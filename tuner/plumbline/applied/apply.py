@@ -217,6 +217,11 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = ours
         found += conflicts.in_environment(wish.environment, names)
     found += [
+        f"{one.id} was measured with more ranks than processing units: it holds for that"
+        for one in [*bundle.others, bundle.campaign]
+        if one.oversubscribed
+    ]
+    found += [
         f"{one.id} was measured under {fixed(one)}: set that too"
         for one in [*bundle.others, bundle.campaign]
         if fixed(one)

@@ -135,6 +135,11 @@ class Store:
                 raise TryLaterError(
                     f"another plumbline apply or rollback is at work in {self.folder}"
                 ) from error
+            except OSError as error:
+                raise PlumblineError(
+                    f"{self.folder} is on a file system without locks ({error.strerror}); name "
+                    "another place with --store"
+                ) from error
             for left in self.folder.glob(".[0-9]*.[0-9]*"):
                 shutil.rmtree(left, ignore_errors=True)
             yield
