@@ -17,7 +17,7 @@ from plumbline_db.records import Campaign, Case, Medians, Trial
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, parse
 
-EFFORT = Effort(algorithms=3, parameters=2, final=6)
+EFFORT = Effort()
 BCAST = Target("MPI_Bcast", 65536)
 PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 

@@ -78,12 +78,13 @@ class Judge:
             return
         leader = self.leader(of)
         deviations = self._effort.deviations(len(of.racing))
+        little = 0.0 if self._effort.repeats else self._effort.gain / 4
         of.racing = [
             one
             for one in of.racing
             if one == leader
             or (found := self.lead(of, one, leader)) is None
-            or not found.surely_above(SAME, deviations)
+            or not (found.surely_above(SAME, deviations) or found.expected_gain() < little)
         ]
         if not of.racing:
             front = self._effort.front

@@ -120,9 +120,7 @@ class Heats:
         cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
         return not (self.evidence.exact and self.evidence.knows(*cell))
 
-    def _hot(
-        self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries
-    ) -> None:
+    def _hot(self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
         cases = list(cases)
         default = next((one for one in cases if one.variant == "default" and not one.knobs), None)
         if default is not None and any(one.knobs for one in cases):
@@ -135,7 +133,10 @@ class Heats:
         self.suites.append(suite)
         running = {(target, one) for target, those in entered.items() for one in those}
         for dropped in series.dropped:
-            cell = Target(dropped.function, dropped.bytes), Candidate(dropped.variant, dropped.knobs)
+            cell = (
+                Target(dropped.function, dropped.bytes),
+                Candidate(dropped.variant, dropped.knobs),
+            )
             if cell in running:
                 self.fail(*cell, Flaw("failed", "a launch failed with this case under way"))
         lab = self._lab

@@ -1,8 +1,8 @@
 """What cells learn from each other: neighbouring sizes in one race, and other numbers of ranks in
 earlier campaigns. Pure, but for reading what earlier campaigns left.
 
-Times are nearly linear in the message size between two sizes (Hockney's alpha + beta m): a candidate
-that another one beats at both ends is beaten in between. So the sizes of a function race at a few
+Times are nearly linear in the message size between two sizes (Hockney's alpha + beta m): what
+another candidate beats at both ends it beats in between. So the sizes of a function race at a few
 `pillars` first, and the sizes between two of them with what was not beaten at both."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def around(size: int, known: Sequence[int]) -> tuple[int, int]:
 
 def unbeaten(
     evidence: Evidence,
-    ends: tuple[Target, Target],
+    ends: Sequence[Target],
     candidates: Sequence[Candidate],
     deviations: float,
 ) -> list[Candidate]:
@@ -61,9 +61,7 @@ def unbeaten(
         return bool(known) and all(lead.surely_above(MARGIN, deviations) for lead in known)
 
     return [
-        one
-        for one in candidates
-        if not any(beaten(one, rival) for rival in rivals if rival != one)
+        one for one in candidates if not any(beaten(one, rival) for rival in rivals if rival != one)
     ]
 
 

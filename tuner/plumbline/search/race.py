@@ -2,10 +2,10 @@
 ones, which need launches of their own, in turn with these (cold.py).
 
 A look is one launch. After each one every cell is judged by all launches so far: what is surely
-behind the best is dropped, and the race of a cell ends when its bound holds and going on is expected
-to gain nothing worth while (decision.py). Algorithms come first, each with the library's own
-parameters; then parameters of those near the front, as an Optuna study proposes them. Sizes between
-others start from what these have found (neighbours.py)."""
+behind the best is dropped, and the race of a cell ends when its bound holds and going on is
+expected to gain nothing worth while (decision.py). Algorithms come first, each with the library's
+own parameters; then parameters of those near the front, as an Optuna study proposes them. Sizes
+between others start from what these have found (neighbours.py)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Race:
         self._enter(targets, set(beside))
         while True:
             entries = self._entries()
-            if not any(entries.values()):
+            if not any(entries.values()) and not self._waiting:
                 break
             for target, candidates in entries.items():
                 self._ever.setdefault(target, set()).update(candidates)
@@ -125,9 +125,10 @@ class Race:
             for one in self._open():
                 one.looks += 1
             self._learn()
-            if not refine or self._lab.spent_seconds >= self._effort.until_seconds:
+            going_on = refine and self._lab.spent_seconds < self._effort.until_seconds
+            if not going_on:
                 self._pending, self._studies = [], []
-            self._advance()
+            self._advance(refine=going_on)
         return {target: self._trials(target) for target in targets}
 
     def duplicate(self) -> Comparison | None:
@@ -190,7 +191,9 @@ class Race:
     def _first(self, cell: Target) -> list[Candidate]:
         """The menu, and what was found for the cell elsewhere."""
         menu = self._menu.first(cell.function)
-        found = [one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)]
+        found = [
+            one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
+        ]
         idle = self._idle.get(cell, ())
         return [
             one
@@ -230,10 +233,12 @@ class Race:
         for one in self._open():
             self._judge.drop(one, self._heats.failed)
 
-    def _advance(self) -> None:
+    def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""
         self._studies = [one for one in self._studies if self._goes_on(one)]
         self._study()
+        if refine:
+            self._borrow()
         exploring = {id(one) for studied in self._studies for one in studied.of}
         for one in self._open():
             if id(one) not in exploring and (one.looks > 1 or not one.guards or not one.racing):
@@ -247,7 +252,8 @@ class Race:
                 self._best(one) <= studied.best[one.cells[0]] * (1 - self._effort.gain)
                 for one in studied.of
             )
-            if not gained or studied.batches >= self._effort.batches:
+            over = studied.batches >= self._effort.batches
+            if over or (not gained and studied.study.is_settled()):
                 return False
         for one in studied.of:
             studied.study.hint(self._hints(one.cells[0]))
@@ -312,13 +318,28 @@ class Race:
         leaders = [self._judge.leader(one, self._measured(one)) for one in near]
         return [one for one in dict.fromkeys(leaders) if one != DEFAULT]
 
+    def _borrow(self) -> None:
+        """What leads at a neighbouring size races here too."""
+        for one in self._open():
+            (cell, *others) = one.cells
+            if others or not one.looks or not one.racing:
+                continue
+            known = self._ever.get(cell, set())
+            one.racing += [
+                hint
+                for hint in self._hints(cell)
+                if hint not in known
+                and hint.variant.partition(":")[0] not in self._idle.get(cell, ())
+                and self._menu.offers(cell.function, hint, cell.bytes)
+            ]
+
     def _admit(self, exploring: Collection[int]) -> None:
         """Sizes between two pillars enter when both are done with their parameters."""
         waiting, self._waiting = self._waiting, []
         known = {one.cells[0]: one for one in self._decisions if one.cells[0] not in waiting}
         for cell in waiting:
             sizes = sorted(one.bytes for one in known if one.function == cell.function)
-            ends = tuple(Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes))
+            ends = [Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes)]
             low, high = (known[end] for end in ends)
             if not all(one.looks and id(one) not in exploring for one in (low, high)):
                 self._waiting.append(cell)
@@ -338,7 +359,8 @@ class Race:
     def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
         """What crashed or was wrong at a neighbouring size, or has no result at both."""
         found = [self._heats.failed.get((end, candidate)) for end in ends]
-        return all(found) or any(one is not None and one.state in ("wrong", "failed") for one in found)
+        bad = [one for one in found if one is not None]
+        return len(bad) == len(found) or any(one.state in ("wrong", "failed") for one in bad)
 
     # --- figures ------------------------------------------------------------------------------
 

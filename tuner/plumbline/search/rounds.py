@@ -129,9 +129,7 @@ class Rounds:
             until_seconds=settings.budget_seconds,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
-        return Race(
-            lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier
-        )
+        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
 
     def _run(
         self,

@@ -9,6 +9,7 @@ import math
 import random
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import optuna
@@ -101,6 +102,13 @@ class Study:
             self._trials[candidate] = trial
             proposals.append(candidate)
         return proposals
+
+    def is_settled(self) -> bool:
+        """Whether what lies one step beside the best of a small space is known."""
+        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        return best is None or all(
+            one.survivor != best.survivor or one.steps(best) > 1 for one in self._unseen
+        )
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
@@ -217,7 +225,7 @@ _NATIVE = hasattr(optuna.Trial, "set_constraint")  # Optuna 5; before it the sam
 
 
 def _sampler(seed: int) -> optuna.samplers.BaseSampler:
-    more = {} if _NATIVE else {"constraints_func": _beyond}
+    more: dict[str, Any] = {} if _NATIVE else {"constraints_func": _beyond}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, **more)
@@ -241,7 +249,7 @@ def _finished(
     value: float,
     beyond: float | None,
 ) -> optuna.trial.FrozenTrial:
-    more: dict[str, object] = {}
+    more: dict[str, Any] = {}
     if _NATIVE:
         more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
     else:
