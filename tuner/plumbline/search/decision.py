@@ -16,7 +16,7 @@ from .bound import Bound
 from .candidates import DEFAULT, Candidate
 from .cells import Target
 from .effort import Effort
-from .evidence import Evidence, Lead, together
+from .evidence import Evidence, Lead, expected_gain, together
 
 
 class Decision(msgspec.Struct):
@@ -78,7 +78,7 @@ class Judge:
             return
         leader = self.leader(of)
         deviations = self._effort.deviations(len(of.racing))
-        little = 0.0 if self._effort.repeats else self._effort.gain / 4
+        little = 0.0 if self._effort.repeats else self._effort.gain / (4 * max(1, len(of.racing)))
         of.racing = [
             one
             for one in of.racing
@@ -105,9 +105,9 @@ class Judge:
         )
 
     def gain(self, of: Decision, leader: Candidate) -> float:
-        """What going on with the race is expected to gain: by the rival that promises most."""
+        """What going on with the race is expected to gain."""
         found = [self.lead(of, one, leader) for one in of.racing if one != leader]
-        return max((one.expected_gain() for one in found if one is not None), default=0.0)
+        return expected_gain([one for one in found if one is not None])
 
     def stop(self, of: Decision) -> str:
         """Why the race is at its end; '' where it goes on."""

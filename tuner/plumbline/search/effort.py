@@ -22,8 +22,8 @@ class Effort(msgspec.Struct, frozen=True):
     """`claims`: after how many launches beside the default a front runner is judged, for `alpha`
     over all of these looks. `looks`: launches of a race at most; a candidate that is the best is
     dropped, at any of them, with a probability of `alpha` at most. A race goes on while it is
-    expected to gain more than `gain`, and a candidate is worth a launch that is expected to gain a
-    quarter of that; `tolerance`: by so much a bound may be missed, as in the
+    expected to gain more than `gain`, and drops those that together are expected to
+    gain less than a quarter of that; `tolerance`: by so much a bound may be missed, as in the
     tables. `first_blocks`: the share of a launch's blocks that a first look at a cell takes.
     `repeats`: launches repeat each other, and one decides. `spread`: of paired log ratios between
     launches, as known before.
