@@ -69,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     simulate: a simulated machine in place of this one (docs/simulated.md).
     slurm, pbs, flux: jobs of a scheduler in place of ranks here (docs/clusters.md).
     variants: ours that may be tried (unset: all).
+    all: also search the cells of functions that no violated guideline names; the library's default
+    is what their winners must beat (unset: no).
     sync: how ranks start a call (unset: barrier).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
     a rank). bind, map_by: asked of mpirun (unset: the library's own).
@@ -107,6 +109,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     map_by: MapBy | msgspec.UnsetType = msgspec.UNSET
     hosts: Hosts | msgspec.UnsetType = msgspec.UNSET
     environment: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    all: bool | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def tunes_all(self) -> bool:
+        return self.all is True
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -277,6 +284,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         if isinstance(settings.variants, msgspec.UnsetType)
         else sorted(set(settings.variants)),
         sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
+        all=True if settings.tunes_all else msgspec.UNSET,
     )
 
 

@@ -18,8 +18,12 @@ def record(
     suites: list[str],
     nprocs: int,
     ppn: int,
+    *,
+    bound: str = "",
+    bound_ratio: float | None = None,
+    stopped: str = "",
 ) -> Search:
-    """The record of one cell of round `number`."""
+    """The record of one cell of round `number`; `stopped`: why its race ended."""
     holding = deciding(winners, target)
     return Search(
         round=number,
@@ -29,9 +33,11 @@ def record(
         bytes=target.bytes,
         opened_by=list(opened_by),
         outcome="winner" if holding else "nothing better",
-        reason=_reason(trials, holding),
+        reason=_reason(trials, holding) + (f"; {stopped}" if stopped else ""),
         trials=list(trials),
         suites=suites,
+        bound=bound,
+        bound_ratio=bound_ratio,
     )
 
 

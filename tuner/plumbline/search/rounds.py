@@ -15,11 +15,13 @@ from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.words import counted
-from plumbline_db import searches
+from plumbline_db import runs, searches
 from plumbline_db.records import Verdict, Winner
 
-from . import outcome
+from . import neighbours, outcome
+from .bound import bounds
 from .candidates import Menu
+from .evidence import spread_of
 from .race import ONE_LAUNCH, Effort, Race, Target
 from .select import winners as select
 
@@ -47,8 +49,11 @@ class Rounds:
         self._again: set[Target] = set()
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells with a violation that no round has searched."""
-        return [one for one in _targets(verdicts) if one not in self._searched]
+        """Cells with a violation that no round has searched; where all are to be tuned, all."""
+        found = set(_targets(verdicts))
+        if self._settings.tunes_all:
+            found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
+        return sorted(found - self._searched)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -109,8 +114,22 @@ class Rounds:
             self._event("communicators differ", text)
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
-        effort = Effort() if self._settings.simulation is None else ONE_LAUNCH
-        return Race(self._lab, menu, self._plan, environment, effort, suite)
+        settings, lab = self._settings, self._lab
+        known: list[str] = []
+        if settings.simulation is None:
+            # How far launches lie apart here is seen in the table.
+            effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
+        else:
+            effort = ONE_LAUNCH
+            known = [] if environment else ["before"]
+        effort = msgspec.structs.replace(
+            effort,
+            alpha=settings.alpha,
+            tolerance=settings.tolerance,
+            until_seconds=settings.budget_seconds,
+        )
+        earlier = neighbours.earlier(lab.db, lab.campaign)
+        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
 
     def _run(
         self,
@@ -128,7 +147,15 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        trials = race.run(entered, refine=refine, without=idle(menu, targets, entered, verdicts))
+        bound = bounds(verdicts)
+        trials = race.run(
+            entered,
+            refine=refine,
+            without=idle(menu, targets, entered, verdicts),
+            bounds=bound,
+            beside=[one for one in entered if one not in targets],
+        )
+        reasons = race.reasons
         self._compare_duplicate(race)
         nprocs = self._settings.nprocs
         found = select(
@@ -150,6 +177,9 @@ class Rounds:
                 race.suites,
                 nprocs,
                 self._settings.ppn,
+                bound=bound[target].name if target in bound else "",
+                bound_ratio=race.bound_ratio(target),
+                stopped=reasons.get(target, ""),
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
