@@ -131,7 +131,7 @@ def choices_of(here: Here, around: Around) -> dict[tuple[str, int], Candidate]:
             entry = here.bench.space.of(function)
             needed = {entry.knob} if entry else set()
             knobs = {name: value for name, value in around.options.items() if name in needed}
-        found[function, size] = Candidate(knobs=tuple(sorted(knobs.items())))
+        found[function, size] = here.named(function, size, knobs)
     return found
 
 

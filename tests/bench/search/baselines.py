@@ -111,7 +111,9 @@ class Trials:
             if all(one in at and at[one] <= at[DEFAULT] * limit for at in means.values())
         ]
         return min(
-            fitting, key=lambda one: sum(math.log(at[one]) for at in means.values()), default=DEFAULT
+            fitting,
+            key=lambda one: sum(math.log(at[one]) for at in means.values()),
+            default=DEFAULT,
         )
 
 
@@ -197,5 +199,3 @@ def _in_turn(
 
 def _least(at: Mapping[Candidate, Sequence[float]]) -> Candidate:
     return min(at, key=lambda one: statistics.mean(at[one]))
-
-

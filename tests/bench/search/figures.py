@@ -114,7 +114,15 @@ def rows(
         baselines.at_random(guess, functions, done.seconds, seed)
         baselines.tpe(model, functions, done.seconds, seed)
         product = _row(
-            here, truth, "plumbline", seed, done.launches, done.seconds, sweep, before, cells,
+            here,
+            truth,
+            "plumbline",
+            seed,
+            done.launches,
+            done.seconds,
+            sweep,
+            before,
+            cells,
             done.choices,
         )
         product = msgspec.structs.replace(
@@ -127,7 +135,15 @@ def rows(
         for name, trials in (("exhaustive", sweep), ("random", guess), ("TPE", model)):
             found.append(
                 _row(
-                    here, truth, name, seed, trials.launches, trials.seconds, sweep, before, cells,
+                    here,
+                    truth,
+                    name,
+                    seed,
+                    trials.launches,
+                    trials.seconds,
+                    sweep,
+                    before,
+                    cells,
                     trials.choices(),
                 )
             )

@@ -1,5 +1,5 @@
-"""The whole campaign on this machine against a sweep of the same space with a launch for each trial,
-one after the other, in the same hour.
+"""The whole campaign on this machine against a sweep of the same space with a launch for each
+trial, one after the other, in the same hour.
 
 The sweep has the functions that the campaign searched, all sizes in a launch, every candidate of
 the library and of ours, `--runs` launches of each. Nothing is drawn: both start ranks. Prints the
@@ -97,10 +97,7 @@ def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tupl
         (function, candidate)
         for function in functions
         for candidate in dict.fromkeys(
-            one
-            for name, size in at.cells()
-            if name == function
-            for one in at.space(name, size)
+            one for name, size in at.cells() if name == function for one in at.space(name, size)
         )
     ]
     chance = random.Random(1)

@@ -59,14 +59,16 @@ class Noisy:
                 return Answer("error", "the canary refuses")
             variant = around.variant(function, size)
             candidate = (
-                self._known(function, size, around)
+                self._here.named(function, size, around.knobs(function, size))
                 if variant == DEFAULT.variant
                 else Candidate(variant)
             )
         elif case.variant == "library":
-            candidate = self._known(function, size, around)
+            candidate = self._here.named(function, size, around.knobs(function, size))
         else:
             candidate = Candidate(case.variant, case.knobs)
+            if candidate.is_knobs:
+                candidate = self._here.named(function, size, dict(case.knobs))
         flaw = self._flaws.get((function, size, candidate))
         if flaw is not None:
             return Answer(flaw.outcome, flaw.detail)
@@ -77,31 +79,6 @@ class Noisy:
                 for number, own in enumerate(times)
             ]
         return Answer("ok", "", times)
-
-    def _known(self, function: str, size: int, around: Around) -> Candidate:
-        """What the library does by its rules, as the sweep calls it: a rules file spells out what a
-        candidate leaves at its default."""
-        wanted = around.knobs(function, size)
-        if not wanted:
-            return DEFAULT
-        entry = self._here.bench.space.of(function)
-        assert entry is not None
-        exact = Candidate(knobs=tuple(sorted(wanted.items())))
-        fitting = []
-        for name, candidate in self._sizes:
-            knobs = dict(candidate.knobs)
-            if name == function and knobs.get(entry.knob) == wanted[entry.knob]:
-                if candidate == exact:
-                    return exact
-                differ = sum(
-                    wanted.get(knob, value) != value
-                    for knob, value in knobs.items()
-                    if knob.startswith(entry.knob)
-                )
-                fitting.append((differ, len(knobs), candidate))
-        if not fitting:
-            raise Lacking(f"{function} at {size} B: {wanted} is not recorded")
-        return min(fitting)[2]
 
     def _ns(self, launch: int, function: str, size: int, candidate: Candidate) -> Blocks:
         found = self._times[launch].get((function, size, candidate))
@@ -142,7 +119,9 @@ class Noisy:
             at = max(1, size // pieces)
             now = around.variant(part, at)
             candidate = (
-                self._known(part, at, around) if now == DEFAULT.variant else Candidate(now)
+                self._here.named(part, at, around.knobs(part, at))
+                if now == DEFAULT.variant
+                else Candidate(now)
             )
             if candidate != DEFAULT and now.partition(":")[0] != variant.partition(":")[0]:
                 tuned = float(np.median(self._ns(launch, part, at, candidate)))

@@ -40,9 +40,9 @@ class Item(msgspec.Struct, frozen=True):
 
 def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
     """What the store lacks. Goes on where it was interrupted."""
-    items = list(_items(here))
-    missing = [one for one in items if not store.has(one.name)]
-    say(f"{here.sweep.name}: {len(items) - len(missing)} of {len(items)} launches are recorded")
+    every = list(items(here))
+    missing = [one for one in every if not store.has(one.name)]
+    say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
     starter = campaign.starter(here.bench, here.settings)
     at_once = PROCESSES if here.sweep.simulated and here.settings.nprocs < 64 else 1
     stop = threading.Event()
@@ -50,8 +50,8 @@ def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
     def one(item: Item) -> None:
         if not stop.is_set():
             store.add(launch(here, starter, item))
-            done = len(items) - sum(not store.has(each.name) for each in items)
-            say(f"{here.sweep.name}: {done} of {len(items)}: {item.name}")
+            done = sum(store.has(each.name) for each in every)
+            say(f"{here.sweep.name}: {done} of {len(every)}: {item.name}")
 
     with ThreadPoolExecutor(at_once) as pool:
         try:
@@ -61,7 +61,8 @@ def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
             stop.set()
 
 
-def _items(here: Here) -> Iterator[Item]:
+def items(here: Here) -> Iterator[Item]:
+    """Every launch of the sweep."""
     table, cells = here.cases(), here.cells()
     if not here.sweep.simulated:
         cases = [*table]
@@ -100,7 +101,10 @@ def _together(
         yield Item(f"{TOGETHER} {number}", options, cases)
     for name in names:
         options = dict(
-            pair for other in names if other != name and knobs[other] for pair in knobs[other][0].knobs
+            pair
+            for other in names
+            if other != name and knobs[other]
+            for pair in knobs[other][0].knobs
         )
         own = tuple(case for case in cases if case.function == name)
         yield Item(f"{TOGETHER} {name} default", options, own)
@@ -119,7 +123,9 @@ def _label(candidate: Candidate) -> str:
     return " ".join(f"{name}={value}" for name, value in candidate.knobs)
 
 
-def launch(here: Here, starter: Starter, item: Item, extra: dict[str, str] | None = None) -> Recorded:
+def launch(
+    here: Here, starter: Starter, item: Item, extra: dict[str, str] | None = None
+) -> Recorded:
     """One launch, again without the case that was under way when it failed; what is left over when
     nothing is to blame has failed. `extra`: its environment, where that is not the options'."""
     left = list(item.cases)

@@ -103,7 +103,9 @@ class Replay(Starter):
         reason = ""
         if failed:
             guilty = under_way(records)
-            reason = "exit status 134" + ("" if guilty is None else f", with case {guilty} under way")
+            reason = "exit status 134" + (
+                "" if guilty is None else f", with case {guilty} under way"
+            )
         run = Run(
             id=run_id(campaign, suite, sequence),
             campaign=campaign,
@@ -141,5 +143,3 @@ class Replay(Starter):
                 ns = draw.choice(those, reps[case])
                 found.append(Samples(case, block, [], [round(one) for one in ns]))
         return found
-
-

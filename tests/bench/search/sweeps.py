@@ -4,7 +4,7 @@ in a cell of them. Measures nothing."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -89,6 +89,28 @@ class Here(msgspec.Struct, frozen=True):
                 chosen = dict(zip(choices, values, strict=True))
                 yield self.menu.with_parameters(one, chosen) if chosen else one
             yield one
+
+    def named(self, function: str, size: int, knobs: Mapping[str, str]) -> Candidate:
+        """The candidate of the space that these knobs are: a rules file spells out what a candidate
+        leaves at its default, and does not say what holds for the whole process."""
+        entry = self.bench.space.of(function)
+        exact = Candidate(knobs=tuple(sorted(knobs.items())))
+        if not knobs or entry is None or exact in self.space(function, size):
+            return exact
+        fitting = []
+        for number, (name, at) in enumerate(self.cells()):
+            if name != function:
+                continue
+            for one in self.space(function, at):
+                own = dict(one.knobs)
+                if own.get(entry.knob) == knobs.get(entry.knob) is not None:
+                    differ = sum(
+                        knobs.get(knob, value) != value
+                        for knob, value in own.items()
+                        if knob.startswith(entry.knob)
+                    )
+                    fitting.append((differ, at != size, len(own), number, one))
+        return min(fitting)[-1] if fitting else exact
 
 
 def here(sweep: Sweep, **keys: Any) -> Here:

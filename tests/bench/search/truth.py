@@ -76,7 +76,9 @@ class Truth:
         before = _violated(verdicts)
         return [one for one in left if self._cured(choices, one, before)]
 
-    def _cured(self, choices: Choices, violation: Verdict, before: set[tuple[str, str, int]]) -> bool:
+    def _cured(
+        self, choices: Choices, violation: Verdict, before: set[tuple[str, str, int]]
+    ) -> bool:
         function, size = violation.function, violation.bytes
         now = self.seconds(function, size, choices[function, size], choices)
         if now is None or violation.ratio is None:
@@ -93,7 +95,9 @@ class Truth:
                 return True
         return False
 
-    def _admissible(self, function: str, size: int, choices: Choices) -> Iterable[dict[Cell, Candidate]]:
+    def _admissible(
+        self, function: str, size: int, choices: Choices
+    ) -> Iterable[dict[Cell, Candidate]]:
         """The choices with one more for a cell: any candidate where each size may have its own; of
         the library's where one must hold for all sizes, one that is nowhere slower than the
         default."""
@@ -212,9 +216,7 @@ class Truth:
             allowed = [base, *(one for one in times[at] if not one.is_knobs and one != DEFAULT)]
             return min(allowed, key=lambda one: middle(at, one))
 
-        base = min(
-            bases, key=lambda one: sum(middle(at, with_base(at, one)) for at in times)
-        )
+        base = min(bases, key=lambda one: sum(middle(at, with_base(at, one)) for at in times))
         return with_base(size, base)
 
 
@@ -255,5 +257,3 @@ def _violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
     return {
         (one.guideline, one.function, one.bytes) for one in verdicts if one.verdict == "violated"
     }
-
-
