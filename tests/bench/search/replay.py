@@ -39,10 +39,15 @@ class Replay(Starter):
     with replacement, and from the name of the launch: an interrupted campaign meets the same."""
 
     def __init__(self, starter: Starter, here: Here, answers: Answers, seed: int) -> None:
-        vars(self).update(vars(starter))
+        self.family, self.placement = starter.family, starter.placement
+        self._launcher = starter._launcher
+        self._inner = starter
         self._here = here
         self._answers = answers
         self._draw = seed
+
+    def clean_environment(self) -> dict[str, str]:
+        return self._inner.clean_environment()
 
     def refusal(self, text: str) -> str | None:
         del text
