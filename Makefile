@@ -34,7 +34,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale check bench bench-scale install clean distclean
+        test-campaigns test-applications test-scale check bench bench-scale bench-search \
+        bench-search-machine install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -97,6 +98,13 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
+bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; the first time an hour)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.search $(ARGS)
+
+bench-search-machine: setup build  ## a campaign here, then a launch for each trial (half an hour)
+	$(BIN)/python -m tests.bench.search.machine $(ARGS)
+
 test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
