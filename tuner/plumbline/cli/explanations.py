@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline import chart, report
-from plumbline.model import measuring, picture
 from plumbline.model import explain as explaining
+from plumbline.model import measuring, picture
 from plumbline.model.basis import Basis
 from plumbline.model.explain import Explained, Explanation, Priced
 from plumbline.report import Report
@@ -156,9 +156,7 @@ def _what_the_default_is(cell: Explained) -> str:
 def _table(cell: Explained, *, all_rows: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"):
-        table.add_column(
-            name, justify="left" if name in ("candidate", "by the model") else "right"
-        )
+        table.add_column(name, justify="left" if name in ("candidate", "by the model") else "right")
     for one in _rows(cell, all_rows=all_rows):
         table.add_row(
             ("  " + one.configuration).replace("coll_tuned_", ""),

@@ -66,7 +66,7 @@ def command(
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
-    from . import explanations, tables
+    from . import tables
 
     with Database.open(common.database(db_path)) as db:
         if listing:
@@ -79,6 +79,8 @@ def command(
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, one) for one in wanted]
     if explain or measure:
+        from . import explanations
+
         explanations.show(common.database(db_path), found, svg, all_rows, measure, as_json)
         return
     rules = guidelines.load()

@@ -17,9 +17,9 @@ from plumbline.launch import launcher_for
 from plumbline.libraries import Installation
 from plumbline.plan import TYPE_BYTES
 from plumbline.report import Report
+from plumbline.search import space as spaces
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
-from plumbline.search import space as spaces
 from plumbline.search.space import Space
 from plumbline.settings import Settings
 from plumbline.workbench import list_of
@@ -131,7 +131,7 @@ def read(db: Database, report: Report) -> Explanation:
 
 
 def _standards(library: Library, settings: Settings) -> Standards:
-    """Nothing where no probe is built here: then variants with parameters have no model."""
+    """Nothing where no probe is built here: then variants of ours have no model."""
     launcher = launcher_for(settings.place)
     installation = Installation(library, Path(library.prefix, "bin", "mpirun"), None)
     try:
@@ -139,7 +139,9 @@ def _standards(library: Library, settings: Settings) -> Standards:
         known = list_of(probe, partial(launcher.alone, installation))
     except PlumblineError:
         return {}
-    return {one.name: {each.name: each.standard for each in one.parameters} for one in known.variants}
+    return {
+        one.name: {each.name: each.standard for each in one.parameters} for one in known.variants
+    }
 
 
 def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
@@ -259,13 +261,11 @@ class _Cells:
 
     def _priced(self, target: Target, trial: Trial, default: float) -> Priced:
         name = trial.variant.partition(":")[0]
-        of = followed(
-            self._space,
-            target.function,
-            trial.variant,
-            trial.knobs,
-            self._standards.get(name, {}),
-        )
+        standard = self._standards.get(name, {})
+        known = trial.variant == "default" or name in self._standards
+        of = None
+        if known:
+            of = followed(self._space, target.function, trial.variant, trial.knobs, standard)
         measured = None if trial.ratio is None else trial.ratio * default
         path = None if of is None else of.schedule.cost(self._shape(of, target.bytes))
         simple = fine = off = None

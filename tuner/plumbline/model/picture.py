@@ -51,9 +51,10 @@ def specification(found: Explanation, title: str) -> dict[str, Any]:
         "scale": domain | {"range": [_SERIES[name][2] for name in shown]},
         "legend": legend,
     }
-    back, front = {"filter": f"datum.series == '{OTHERS}'"}, {
-        "filter": f"datum.series != '{OTHERS}'"
-    }
+    back, front = (
+        {"filter": f"datum.series == '{OTHERS}'"},
+        {"filter": f"datum.series != '{OTHERS}'"},
+    )
     points = {"type": "point", "filled": True, "size": 45}
     layers = [
         {"transform": [back], "mark": {"type": "line", "strokeWidth": 1}, "encoding": encoding},

@@ -1,6 +1,7 @@
-"""The table of schedules: how the messages of an algorithm follow each other, by function and name.
+"""The table of schedules: how the messages of an algorithm follow each other, by function and
+name.
 
-A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py and reductions.py have
+A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py, reductions.py have
 them. Its docstring is what it is, its `source` where the formula comes from. Which algorithm of a
 library, and which variant of ours, follows which schedule, says names.toml."""
 
@@ -32,7 +33,7 @@ BRUCK = (
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What is computed: `bytes` is the volume as docs/plan-and-records.md has it, on `nprocs` ranks.
+    """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
     `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root."""
 
     nprocs: int
