@@ -1,0 +1,135 @@
+"""What messages in a certain order cost, in two models. Pure.
+
+Hockney: a message of m bytes takes t(m) = α + β m, and messages on the critical path follow each
+other (R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20, 1994). LogGP:
+of messages that one rank sends, or gets, at the same time the first takes t(m), and each further
+one a gap g + β m (A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP: incorporating
+long messages into the LogP model", SPAA 1995; β is its G). A byte that is reduced takes γ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """t(m) = α + β m up to `bytes_to`: libraries change protocol with the size."""
+
+    bytes_to: float
+    alpha_seconds: float
+    beta_seconds_per_byte: float
+
+
+class Network(msgspec.Struct, frozen=True):
+    """What the models are fed with. `pieces` by size, the last without an end. None: not measured,
+    and left out of predictions (γ), or not told from a message of its own (gaps)."""
+
+    pieces: tuple[Piece, ...]
+    gamma_seconds_per_byte: float | None = None
+    send_gap_seconds: float | None = None
+    receive_gap_seconds: float | None = None
+
+    def piece(self, size: float) -> Piece:
+        return next((one for one in self.pieces if size <= one.bytes_to), self.pieces[-1])
+
+    def message(self, size: float) -> float:
+        """t(m) in seconds."""
+        found = self.piece(size)
+        return found.alpha_seconds + found.beta_seconds_per_byte * size
+
+    def following(self, size: float, way: Literal["in", "out"]) -> float:
+        """Of a flood, a message after the first, in seconds; never more than one by itself."""
+        gap = self.receive_gap_seconds if way == "in" else self.send_gap_seconds
+        if gap is None:
+            return self.message(size)
+        return min(gap + self.piece(size).beta_seconds_per_byte * size, self.message(size))
+
+
+class Messages(msgspec.Struct, frozen=True):
+    """`count` messages of `bytes` on the critical path, one after the other; or a flood, all of
+    them into one rank or out of one at the same time."""
+
+    count: int
+    bytes: float
+    flood: Literal["", "in", "out"] = ""
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """The critical path of an algorithm: its messages, and the bytes that are reduced on it."""
+
+    messages: tuple[Messages, ...]
+    reduced_bytes: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.messages + other.messages, self.reduced_bytes + other.reduced_bytes)
+
+    @property
+    def count(self) -> int:
+        return sum(one.count for one in self.messages)
+
+    @property
+    def bytes(self) -> float:
+        return sum(one.count * one.bytes for one in self.messages)
+
+
+def cost(*messages: Messages, reduced: float = 0.0) -> Cost:
+    return Cost(tuple(one for one in messages if one.count > 0), reduced)
+
+
+def hockney(of: Cost, network: Network) -> float:
+    """Seconds: every message by itself."""
+    sent = sum(one.count * network.message(one.bytes) for one in of.messages)
+    return sent + _reduction(of, network)
+
+
+def loggp(of: Cost, network: Network) -> float:
+    """Seconds: floods follow each other by the gap. Without gaps the same as `hockney`."""
+    sent = 0.0
+    for one in of.messages:
+        if one.flood == "":
+            sent += one.count * network.message(one.bytes)
+        else:
+            sent += network.message(one.bytes)
+            sent += (one.count - 1) * network.following(one.bytes, one.flood)
+    return sent + _reduction(of, network)
+
+
+def _reduction(of: Cost, network: Network) -> float:
+    return of.reduced_bytes * (network.gamma_seconds_per_byte or 0.0)
+
+
+def formula(of: Cost) -> str:
+    """`5 α + 124 B·β + 62 B·γ`, with the terms that are there."""
+    terms = [f"{of.count} α"] if of.count else []
+    terms += [
+        f"{_size(size)}·{letter}"
+        for size, letter in ((of.bytes, "β"), (of.reduced_bytes, "γ"))
+        if size > 0
+    ]
+    return " + ".join(terms) or "0"
+
+
+_UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+def _size(size: float) -> str:
+    power = min(int(math.log(max(size, 1), 1024)), len(_UNITS) - 1)
+    return f"{size / 1024**power:.4g} {_UNITS[power]}"
+
+
+def deviation(predicted: float, measured: float) -> float:
+    """By how much a prediction is off: 0.25 is a quarter too long, -0.5 half as long as it was."""
+    return predicted / measured - 1
+
+
+def middle_deviation(deviations: Iterable[float]) -> float | None:
+    """The median of how far off predictions are, whichever way: one of 2 times too long is as far
+    off as one of half the time. As a factor from 1 on; None of nothing."""
+    factors = sorted(max(1 + one, 1 / (1 + one)) for one in deviations)
+    if not factors:
+        return None
+    half = len(factors) // 2
+    return factors[half] if len(factors) % 2 else (factors[half - 1] + factors[half]) / 2
