@@ -221,10 +221,10 @@ def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Dat
         msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
         for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
     ]
-    assert one._together("confirm-1", wanted[::2]) == wanted[::2]
-    assert one._together("confirm-1", wanted) == wanted[::2]
-    (said,) = [one.text for one in events.get(db, started.id) if one.kind == "winner dropped"]
-    assert said.startswith("confirm-1: MPI_Gather") and "not exported beside the others" in said
+    assert one._together(wanted[::2]) == (wanted[::2], [])
+    kept, ((refused, why),) = one._together(wanted)
+    assert (kept, refused) == (wanted[::2], wanted[1])
+    assert "wants btl_tcp_sndbuf=2" in str(why)
 
 
 def test_what_nothing_shows_is_said(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from plumbline import tables
 from plumbline.measure import Laboratory
+from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
@@ -16,7 +17,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
-from tests.tuner.simulated import Costs, SimulatedStarter
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 BOUND = 40
 RANGES = st.tuples(st.integers(0, BOUND), st.integers(0, BOUND)).map(sorted)
@@ -54,7 +55,12 @@ def rounds(db: Database, campaign: Campaign) -> Rounds:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
-    return Rounds(lab, menu(), tables.plan(settings, []), settings, sizes, lambda *_: None)
+    plan, order = tables.plan(settings, []), Order(GUIDELINES)
+    return Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+
+
+def race(rounds: Rounds, table: list[Verdict]) -> list[Winner]:
+    return rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
 
 
 def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) -> None:
@@ -62,14 +68,14 @@ def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) ->
     table = [violated("MPI_Gather", 64), violated("MPI_Bcast", 64), violated("MPI_Bcast", 64)]
     assert rounds.fresh(table) == [Target("MPI_Bcast", 64), Target("MPI_Gather", 64)]
     assert rounds.stuck(table) == []
-    rounds.first(1, table, {}, refine=False)
+    race(rounds, table)
     later = [*table, violated("MPI_Gather", 4096), violated("MPI_Bcast", 4096)]
     assert rounds.fresh(later) == [Target("MPI_Bcast", 4096)]
 
 
 def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rounds) -> None:
     table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
-    rounds.first(1, table, {}, refine=False)
+    race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
     standing = [winner(1, 9)]
     assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
