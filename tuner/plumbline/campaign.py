@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import proof, tables
+from plumbline import proof, site_rules, tables
 from plumbline.confirm import confirm, named
 from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
@@ -36,7 +36,7 @@ from plumbline_db import winners as winner_table
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import SITE_RULES, Bundle
 from plumbline_exporters.registry import exporters, texts, write
 
 
@@ -76,14 +76,15 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
 
 def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
     """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
-    every launch. Settings of the whole process can, as none is chosen for a function."""
+    every launch. Settings of the whole process can, as none is chosen for a function, and rules of
+    the site, whose place the exported ones take."""
     if not fixed:
         return
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
     of_the_process = {one.knob for one in bench.space.setting}
     for knob in bench.space.knobs().keys() - of_the_process:
         taken |= set(bench.family.in_environment({knob: ""}))
-    refused = sorted(taken & set(fixed))
+    refused = sorted((taken - site_rules.variables(bench)) & set(fixed))
     if refused:
         raise UsageError(
             f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
@@ -124,8 +125,11 @@ class Loop:
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
+        self._site = site_rules.find(bench, settings)
+        space = bench.space if self._site is None else site_rules.over(bench.space)
+        self._searched_under = space.hot_environment
         menu = Menu(
-            bench.space,
+            space,
             bench.installation.library,
             bench.knobs,
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
@@ -144,6 +148,13 @@ class Loop:
         for name in self._bench.family.settings_in(environment):
             if name not in self._settings.fixed:
                 self._event("left out", f"{name} is set here, and in force in no launch")
+        if self._site is not None:
+            self._event(SITE_RULES, self._site.text)
+            self._event(
+                "site",
+                f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
+                "candidates are tried without it, and an exported file takes its place",
+            )
         current = self._before()
         fixed = FixedPoint(current, self._order)
         winners: list[Winner] = []
@@ -214,7 +225,7 @@ class Loop:
             winners = winners + self._rounds.first(
                 number,
                 current,
-                self._bench.space.hot_environment,
+                self._searched_under,
                 winners,
                 self._with_files,
                 refine=self._within_budget,
@@ -370,6 +381,7 @@ class Loop:
             directory=self._in_force.absolute(),
             preload_library=self._bench.preload,
             unsafe=self._settings.unsafe,
+            site_rules="" if self._site is None else self._site.text,
         )
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
