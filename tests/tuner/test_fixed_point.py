@@ -233,8 +233,8 @@ def test_a_cell_gets_its_second_choice(tmp_path: Path, db: Database) -> None:
     )
     done = Done(db, tmp_path / "out", costs, chosen("GL12"), exact(variants=[]))
     assert done.violated("before") and not done.violated("after")
-    (dropped,) = done.events("winner dropped")
-    assert "rabenseifner" in dropped and "slower" in dropped
+    dropped = done.events("winner dropped")
+    assert dropped and all("rabenseifner: slower" in one for one in dropped)
     knobs = {one.configuration["coll_tuned_allreduce_algorithm"] for one in winners_of(db, done)}
     assert knobs == {"recursive_doubling"}
     # One race for both choices.
@@ -249,7 +249,7 @@ def test_right_sides_are_searched_first_and_in_force(tmp_path: Path, db: Databas
     """Bcast and Allreduce ⪯ Reduce + Bcast are violated: the race of Allreduce has the better Bcast
     in its mock-up."""
     costs = Costs(
-        default={"MPI_Bcast": lambda _: 2.5, "MPI_Allreduce": lambda _: 3.0},
+        default={"MPI_Bcast": lambda _: 4.0, "MPI_Allreduce": lambda _: 3.0},
         algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.5},
     )
     done = Done(db, tmp_path / "out", costs, chosen("GL10", "GL12"), exact())
@@ -261,21 +261,6 @@ def test_right_sides_are_searched_first_and_in_force(tmp_path: Path, db: Databas
     }
     # The mock-up with the better Bcast is what was raced: no second search was needed.
     assert not any("in-force" in one for one in suites)
-
-
-def test_a_winner_takes_a_smaller_neighbour_along(tmp_path: Path, db: Database) -> None:
-    """Bcast is too slow from 4 KiB on. An algorithm that is fast everywhere would make 512 B slower
-    than 4 KiB, were it not chosen there too."""
-    costs = Costs(
-        default={"MPI_Bcast": lambda size: 4.0 if size >= 4096 else 1.0},
-        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.2},
-    )
-    done = Done(db, tmp_path / "out", costs, chosen("GL10"), exact(variants=[]))
-    assert ("GL1", "MPI_Bcast", 512) not in done.violated("before")
-    assert not done.violated("after")
-    assert done.turns() == 2  # with the library as it is beside it
-    (winner,) = winners_of(db, done)
-    assert winner.bytes_from <= 512
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,6 +13,7 @@ from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
@@ -52,8 +53,16 @@ def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
 
 @pytest.fixture
 def rounds(db: Database, campaign: Campaign) -> Rounds:
+    return rounds_of(db, campaign, SimulatedStarter(Costs()))
+
+
+def rounds_of(
+    db: Database, campaign: Campaign, starter: SimulatedStarter, name: str = ""
+) -> Rounds:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    campaign = msgspec.structs.replace(campaign, id=campaign.id + name, key=campaign.key + name)
+    campaigns.put(db, campaign)
+    lab = Laboratory(db, campaign.id, starter)
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
     plan, order = tables.plan(settings, []), Order(GUIDELINES)
     return Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
@@ -80,6 +89,30 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     standing = [winner(1, 9)]
     assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
     assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
+    db: Database, campaign: Campaign
+) -> None:
+    """64 B takes nine tenths of what 4 KiB takes, which is too slow by half."""
+    table = [
+        msgspec.structs.replace(violated("MPI_Bcast", 4096), ratio=2.0),
+        msgspec.structs.replace(
+            violated("MPI_Bcast", 64, "monotony"),
+            guideline="GL1",
+            other_bytes=4096,
+            ratio=0.9,
+            verdict="holds",
+        ),
+    ]
+    for gain, needed in ((0.2, True), (0.95, False)):
+        costs = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_, gain=gain: gain})  # type: ignore[misc]
+        rounds = rounds_of(db, campaign, SimulatedStarter(costs), f"{gain}")
+        found = {(one.bytes_from, one.bytes_to): one.removes for one in race(rounds, table)}
+        assert bool(found.get((64, 128))) == needed, found
+        assert any(low <= 4096 <= high for low, high in found)
+        # Without a winner it may be searched for its own sake later.
+        assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:
