@@ -91,6 +91,13 @@ class Menu:
         cold = {one.knob for one in entry.parameters if one.cold}
         return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
 
+    def algorithm(self, function: str, variant: str, knobs: Mapping[str, str]) -> str:
+        """What a configuration is, whatever its parameters are."""
+        entry = self._space.of(function)
+        if variant != DEFAULT.variant or entry is None:
+            return variant.partition(":")[0]
+        return knobs.get(entry.knob, DEFAULT.variant)
+
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
         entry = self._space.of(function)

@@ -70,7 +70,7 @@ def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     best = min(measured, key=lambda one: one.ratio or 0.0)
     shown, text = best, f"{len(trials)} candidates; the fastest, "
     if winner is not None:
-        same = [one for one in measured if _is(one, winner)]
+        same = [one for one in measured if is_of(one, winner)]
         shown = same[0] if same else best
         text = f"chosen out of {len(trials)} candidates: "
     text += f"{label(shown.variant, shown.knobs)}, takes {shown.ratio:.2f}"
@@ -79,5 +79,6 @@ def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     return text + " of the default's time"
 
 
-def _is(trial: Trial, winner: Winner) -> bool:
+def is_of(trial: Trial, winner: Winner) -> bool:
+    """Whether the trial is one of what the winner is."""
     return (trial.variant, trial.knobs) == (winner.variant, winner.configuration)

@@ -141,6 +141,19 @@ class Hot(_Entry, frozen=True):
     environment: dict[str, str] = {}
 
 
+class SiteRules(_Entry, frozen=True):
+    """Where a site puts rules of its own in force: `knob` names a file of them, `needs` are knobs
+    without which it is not read. `own_decision` is the value of a function's knob with which the
+    library decides by itself."""
+
+    knob: str
+    own_decision: str
+    needs: dict[str, str] = {}
+
+    def knobs(self) -> dict[str, str]:
+        return {self.knob: ""} | self.needs
+
+
 class Space(_Entry, frozen=True):
     """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
     `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
@@ -153,6 +166,7 @@ class Space(_Entry, frozen=True):
     optional: list[str] = []
     untouched: list[str] = []
     hot: Hot | None = None
+    site_rules: SiteRules | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
 
