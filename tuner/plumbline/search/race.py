@@ -112,6 +112,13 @@ class Race:
         self._heat("final", self._effort.final, {target: self._front(target) for target in targets})
         return {target: self._trials(target) for target in targets}
 
+    def measure(
+        self, name: str, entries: Mapping[Target, Sequence[Candidate]]
+    ) -> dict[Target, list[Trial]]:
+        """These candidates alone, over enough launches for a verdict."""
+        self._heat(name, self._effort.final, entries)
+        return {target: self._trials(target) for target in entries}
+
     def duplicate(self) -> Comparison | None:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
         Hot knobs are measured on duplicates; a library that treats these apart must be known."""

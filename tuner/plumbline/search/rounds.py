@@ -18,15 +18,17 @@ from plumbline.words import counted
 from plumbline_db import searches
 from plumbline_db.records import Verdict, Winner
 
-from . import outcome
+from . import crossover, outcome
 from .candidates import Menu
 from .race import ONE_LAUNCH, Effort, Race, Target
+from .select import Chosen, Trials, Weights, choose
 from .select import winners as select
 
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text)."""
+    what is worth remembering (kind, text). `switches` are the longest messages that the library
+    sends one way; `weights` say what a cell counts for."""
 
     def __init__(
         self,
@@ -36,7 +38,12 @@ class Rounds:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         event: Callable[[str, str], None],
+        *,
+        switches: Iterable[int] = (),
+        weights: Weights | None = None,
     ) -> None:
+        self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
+        self._weights = weights
         self._lab = lab
         self._event = event
         self._menu = menu
@@ -108,6 +115,9 @@ class Rounds:
             )
             self._event("communicators differ", text)
 
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._settings.budget_seconds
+
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         effort = Effort() if self._settings.simulation is None else ONE_LAUNCH
         return Race(self._lab, menu, self._plan, environment, effort, suite)
@@ -130,26 +140,33 @@ class Rounds:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
         trials = race.run(entered, refine=refine, without=idle(menu, targets, entered, verdicts))
         self._compare_duplicate(race)
-        nprocs = self._settings.nprocs
-        found = select(
-            menu,
-            trials,
-            self._sizes,
-            opened_by,
-            nprocs=nprocs,
-            ppn=self._settings.ppn,
-            tolerance=self._settings.tolerance,
-        )
-        for target in entered:
+        nprocs, ppn = self._settings.nprocs, self._settings.ppn
+
+        def chosen(between: Trials) -> list[Chosen]:
+            return choose(
+                menu,
+                trials,
+                self._sizes,
+                opened_by,
+                nprocs=nprocs,
+                ppn=ppn,
+                tolerance=self._settings.tolerance,
+                between=between,
+                weights=self._weights,
+            )
+
+        between = crossover.search(chosen, race.measure, self._grid, self._within_budget)
+        found = select(menu, chosen(between), opened_by, nprocs=nprocs, ppn=ppn)
+        for target, tried in (trials | between).items():
             record = outcome.record(
                 number,
                 target,
                 opened_by.get(target, []),
-                trials[target],
+                tried,
                 found,
                 race.suites,
                 nprocs,
-                self._settings.ppn,
+                ppn,
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
