@@ -11,7 +11,6 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import identity
-from plumbline.libraries import Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure import Laboratory
@@ -19,7 +18,7 @@ from plumbline.search import process
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide, Value
-from plumbline.settings import load
+from plumbline.settings import Settings, load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -27,7 +26,6 @@ from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
-    CaseRecord,
     Check,
     ProbeRecord,
     Run,
@@ -63,9 +61,9 @@ class Machine(SimulatedStarter):
         if self._value and self._value == self._dies:
             return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
         if self._value and self._value == self._unread:
+            unread = "not_in_force", "reads back 4096"
             records = [
-                Check(one.case, "not_in_force", "reads back 4096") if isinstance(one, Check) else one
-                for one in records
+                Check(one.case, *unread) if isinstance(one, Check) else one for one in records
             ]
         return run, records
 
@@ -82,10 +80,15 @@ def value(text: str) -> Value:
 
 
 def search(
-    db: Database, campaign: Campaign, starter: SimulatedStarter, *tried: str, **more: Any
+    db: Database,
+    campaign: Campaign,
+    starter: SimulatedStarter,
+    *tried: str,
+    settings: Settings = SETTINGS,
+    **more: Any,
 ) -> list[Winner]:
     lab = Laboratory(db, campaign.id, starter)
-    found = ProcessWide(lab, SETTINGS, CELLS, read_back=True, **more)
+    found = ProcessWide(lab, settings, CELLS, read_back=True, **more)
     return found.search([value(one) for one in tried], {}, 1)
 
 
@@ -204,7 +207,8 @@ def test_the_best_is_the_best_where_it_counts(db: Database, campaign: Campaign) 
         return 0.8 if size == {"1024": 64, "8192": 4096}[text] else 1.0
 
     weights = {("MPI_Bcast", 64): 9.0, ("MPI_Gather", 64): 9.0}
-    (found,) = search(db, campaign, Machine(either, launch_noise=0.02), "1024", "8192", weights=weights)
+    starter = Machine(either, launch_noise=0.02)
+    (found,) = search(db, campaign, starter, "1024", "8192", weights=weights)
     assert found.configuration == {EAGER: "1024"}
 
 
@@ -225,6 +229,16 @@ def test_a_value_under_which_nothing_is_measured_is_out(
     (out,) = [one for one in record.trials if one.state == "failed"]
     assert out.knobs == {EAGER: "8192"}
     assert ("launches fail" if fault == "dies" else "not in force") in out.detail
+
+
+def test_when_the_time_is_spent_no_value_is_begun(db: Database, campaign: Campaign) -> None:
+    """Each launch takes a second; what is begun is brought to its end."""
+    short = msgspec.structs.replace(SETTINGS, budget_seconds=2.5)
+    starter = Machine(helps, launch_noise=0.02, seconds=1.0)
+    (found,) = search(db, campaign, starter, "1024", "32768", "8192", settings=short)
+    assert found.configuration == {EAGER: "32768"}
+    (record,) = searches.all_searches(db, campaign.id)
+    assert len(record.trials) == 2 and "3 values, 2 of them" in record.reason
 
 
 def test_asked_again_it_takes_the_stored_launches(db: Database, campaign: Campaign) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.race import Target
-from plumbline.search.select import Weights, by_benefit, choose
+from plumbline.search.select import Weights, by_benefit
 from plumbline.search.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups
@@ -57,19 +57,17 @@ def chosen(
     weights: Weights | None = None,
 ) -> list[Winner]:
     opened = {size: [f"GL12@{size}"] for size in trials} if opened is None else opened
-    opened_by = {Target(function, size): names for size, names in opened.items()}
-    kept = choose(
+    return select(
         menu(),
         {Target(function, size): those for size, those in trials.items()},
         {function: list(sizes)},
-        opened_by,
+        {Target(function, size): names for size, names in opened.items()},
         nprocs=4,
         ppn=4,
         tolerance=0.05,
         between={Target(function, size): those for size, those in (between or {}).items()},
         weights=weights,
     )
-    return select(menu(), kept, opened_by, nprocs=4, ppn=4)
 
 
 def test_the_fastest_that_is_faster_beyond_doubt() -> None:

@@ -18,7 +18,7 @@ from plumbline_db.records import Trial
 
 from .candidates import DEFAULT, Candidate
 from .cells import Target
-from .select import REACH, Chosen, Trials
+from .select import REACH, Chosen
 from .space import Space
 
 # Heats of one race at most: a gap of a factor 2^8 is closed by four.
@@ -26,6 +26,8 @@ MOST_HEATS = 4
 
 _CLOSE = math.sqrt(2)
 
+# What is chosen with these trials between measured sizes, given as `between`.
+Choose = Callable[..., list[Chosen]]
 # (name of the heat, candidates by cell) -> trials by cell
 Measure = Callable[[str, Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
 
@@ -88,17 +90,17 @@ def wanted(chosen: Chosen, grid: Grid) -> dict[Target, list[Candidate]]:
 
 
 def search(
-    choose: Callable[[Trials], list[Chosen]],
+    choose: Choose,
     measure: Measure,
     grid: Grid,
     go_on: Callable[[], bool],
 ) -> dict[Target, list[Trial]]:
-    """The trials between measured sizes that show where choices change. `choose` says what is
-    chosen with them; `go_on` whether there is time for another heat."""
+    """The trials between measured sizes that show where choices change. `go_on` says whether there
+    is time for another heat."""
     between: dict[Target, list[Trial]] = {}
     for number in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
-        for one in choose(between):
+        for one in choose(between=between):
             entries |= wanted(one, grid)
         if not entries or not go_on():
             break

@@ -42,8 +42,8 @@ def holds(winner: Winner, target: Target) -> bool:
 
 
 def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
-    """The winner that answers a call of this cell: a variant of ours stands before the library, what
-    holds for the whole process behind both."""
+    """The winner that answers a call of this cell: a variant of ours stands before the library,
+    what holds for the whole process behind both."""
     holding = [one for one in winners if holds(one, target)]
     ours = [one for one in holding if one.variant != "default"]
     own = [one for one in holding if one.function != EVERY_FUNCTION]

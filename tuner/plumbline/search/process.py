@@ -80,11 +80,13 @@ def values(
 
 
 def _is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bool:
-    """Whether the library, as it is, looks at the setting."""
+    """Whether the library, as it is, may look at the setting: where it chooses itself what stands
+    before (a knob without a default), nobody knows."""
     for knob, needed in setting.when.items():
         gate = space.setting_of(knob)
+        chosen = gate is not None and gate.default is None
         value = installed[knob].value if knob in installed else ""
-        if (value or (gate.default if gate else None)) != needed:
+        if not chosen and (value or (gate.default if gate else None)) != needed:
             return False
     return True
 
@@ -150,8 +152,10 @@ class ProcessWide:
             for turn in range(done, launches):
                 plain.advance()
                 for one in left:
-                    self._launch(one, turn, environment)
+                    if one.sequence or self._within_budget():
+                        self._launch(one, turn, environment)
             done = launches
+            left = [one for one in left if one.sequence]
             for one in left:
                 one.ratios = self._ratios(suite, one)
             left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
@@ -159,7 +163,8 @@ class ProcessWide:
         best = next((one for one in left if self._is_better(one.ratios)), None)
         chosen = [] if best is None else [self._winner(best)]
         if entered:
-            self._record(number, entered, chosen)
+            begun = [one for one in entered if one.sequence]
+            self._record(number, begun, len(entered), chosen)
         return chosen
 
     def saved(self, ratios: Ratios) -> float:
@@ -174,11 +179,7 @@ class ProcessWide:
         cells = [cell for cell, logs in ratios.items() if logs]
         found = [self._compare(ratios[cell], 0.95) for cell in cells]
         adjusted = benjamini_hochberg([one.p for one in found])
-        return [
-            cell
-            for cell, p in zip(cells, adjusted, strict=True)
-            if p < self._settings.alpha
-        ]
+        return [cell for cell, p in zip(cells, adjusted, strict=True) if p < self._settings.alpha]
 
     def overall(self, ratios: Ratios) -> Comparison | None:
         """The time of the table with the value in force over that without, launch by launch."""
@@ -196,6 +197,9 @@ class ProcessWide:
         found = self.overall(ratios)
         faster = found is not None and found.high is not None and found.high < 1
         return faster and not self.slower(ratios)
+
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._settings.budget_seconds
 
     def _weight(self, cell: Target) -> float:
         return self._weights.get((cell.function, cell.bytes), 1.0)
@@ -271,11 +275,12 @@ class ProcessWide:
         )
 
     def _record(
-        self, number: int, entered: Sequence[_Entered], chosen: Sequence[Winner]
+        self, number: int, begun: Sequence[_Entered], count: int, chosen: Sequence[Winner]
     ) -> None:
         won = [one.configuration for one in chosen]
-        trials = [self._trial(one) for one in entered]
-        reason = f"{counted(len(trials), 'value')}; "
+        trials = [self._trial(one) for one in begun]
+        reason = f"{counted(count, 'value')}"
+        reason += f", {len(begun)} of them in the time there was; " if count > len(begun) else "; "
         reason += (
             f"{label(DEFAULT.variant, won[0])} saves the most, and no cell is slower"
             if won
@@ -291,7 +296,7 @@ class ProcessWide:
             outcome="winner" if won else "nothing better",
             reason=reason,
             trials=trials,
-            suites=[f"process-{number}", *(one.suite for one in entered if one.sequence)],
+            suites=[f"process-{number}", *(one.suite for one in begun)],
         )
         searches.put(self._lab.db, self._lab.campaign, record)
 
@@ -311,9 +316,7 @@ class ProcessWide:
         )
 
 
-def in_force_beside(
-    environment: Mapping[str, str], family: Family, value: Value
-) -> dict[str, str]:
+def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
     """`environment`, with a value in force too. A variable that holds settings of any name (the
     options of a command) keeps what is in it."""
     found = dict(environment)

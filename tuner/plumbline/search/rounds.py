@@ -8,6 +8,7 @@ force: the right side may have become faster by a winner of its own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -21,7 +22,7 @@ from plumbline_db.records import Verdict, Winner
 from . import crossover, outcome
 from .candidates import Menu
 from .race import ONE_LAUNCH, Effort, Race, Target
-from .select import Chosen, Trials, Weights, choose
+from .select import Weights, choose
 from .select import winners as select
 
 
@@ -142,21 +143,29 @@ class Rounds:
         self._compare_duplicate(race)
         nprocs, ppn = self._settings.nprocs, self._settings.ppn
 
-        def chosen(between: Trials) -> list[Chosen]:
-            return choose(
-                menu,
-                trials,
-                self._sizes,
-                opened_by,
-                nprocs=nprocs,
-                ppn=ppn,
-                tolerance=self._settings.tolerance,
-                between=between,
-                weights=self._weights,
-            )
-
-        between = crossover.search(chosen, race.measure, self._grid, self._within_budget)
-        found = select(menu, chosen(between), opened_by, nprocs=nprocs, ppn=ppn)
+        choice = partial(
+            choose,
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=nprocs,
+            ppn=ppn,
+            tolerance=self._settings.tolerance,
+            weights=self._weights,
+        )
+        between = crossover.search(choice, race.measure, self._grid, self._within_budget)
+        found = select(
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=nprocs,
+            ppn=ppn,
+            tolerance=self._settings.tolerance,
+            between=between,
+            weights=self._weights,
+        )
         for target, tried in (trials | between).items():
             record = outcome.record(
                 number,

@@ -91,13 +91,28 @@ def choose(
 
 def winners(
     menu: Menu,
-    chosen: Iterable[Chosen],
+    trials: Trials,
+    sizes: Mapping[str, Sequence[int]],
     opened_by: Mapping[Target, Sequence[str]],
     *,
     nprocs: int,
     ppn: int,
+    tolerance: float,
+    between: Trials | None = None,
+    weights: Weights | None = None,
 ) -> list[Winner]:
     """The choices as ranges of sizes, with the violations that they are to remove."""
+    chosen = choose(
+        menu,
+        trials,
+        sizes,
+        opened_by,
+        nprocs=nprocs,
+        ppn=ppn,
+        tolerance=tolerance,
+        between=between,
+        weights=weights,
+    )
     found: list[Winner] = []
     for one in chosen:
         wanted = {target.bytes for target in opened_by if target.function == one.function}
@@ -109,14 +124,12 @@ def winners(
             ]
             found.append(msgspec.structs.replace(one.base, removes=sorted(set(rest))))
         for first, last, trial in _ranges(one.by_size, one.sizes):
-            if not any(first <= size <= last for size in one.measured):
+            inside = [size for size in one.measured if first <= size <= last]
+            if not inside:
                 continue  # no cell of the table would confirm it
             low, high = _bounds(one.sizes, first, last)
             removes = {
-                name
-                for size in one.sizes
-                if first <= size <= last
-                for name in opened_by.get(Target(one.function, size), ())
+                name for size in inside for name in opened_by.get(Target(one.function, size), ())
             }
             found.append(
                 _winner(menu, one.function, trial, low, high, sorted(removes), nprocs, ppn)
@@ -207,9 +220,7 @@ def _fewest_rules(
     return chosen
 
 
-def _further(
-    cost: _Cost, way: list[Trial], one: Trial, weight: float
-) -> tuple[_Cost, list[Trial]]:
+def _further(cost: _Cost, way: list[Trial], one: Trial, weight: float) -> tuple[_Cost, list[Trial]]:
     changes, ours, logs = cost
     changes += bool(way) and not _same(way[-1], one)
     ours += one.variant != DEFAULT.variant
