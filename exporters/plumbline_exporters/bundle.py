@@ -21,11 +21,8 @@ class Bundle(msgspec.Struct, frozen=True):
     """`directory` is the absolute, final folder of the files, since they refer to each other.
     `created` is the time of the export (ISO 8601). `preload_library` is libplumbline.so, needed
     when a winner is a variant. `unsafe` lets through what is wrong for some legal programs.
-<<<<<<< HEAD
-    `others` are campaigns whose winners are here too: of other numbers of ranks."""
-=======
-    `site_rules`: the text of the site's own rules file, whose place an exported one takes."""
->>>>>>> fixpoint
+    `others` are campaigns whose winners are here too: of other numbers of ranks. `site_rules`: the
+    text of the site's own rules file, whose place an exported one takes."""
 
     campaign: Campaign
     machine: Machine
@@ -35,11 +32,8 @@ class Bundle(msgspec.Struct, frozen=True):
     directory: Path
     preload_library: Path | None = None
     unsafe: bool = False
-<<<<<<< HEAD
     others: list[Campaign] = []
-=======
     site_rules: str = ""
->>>>>>> fixpoint
 
 
 def load_bundle(

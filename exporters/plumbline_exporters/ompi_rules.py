@@ -14,17 +14,10 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-<<<<<<< HEAD
-from plumbline_exporters import ompi_json, ompi_tuned
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
-from plumbline_exporters.knobs import is_rule, rule_knobs
-from plumbline_exporters.ompi_json import Rule
-=======
-from plumbline_exporters import ompi_site, ompi_tuned
+from plumbline_exporters import ompi_json, ompi_site, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_rule, rule_knobs
 from plumbline_exporters.ompi_site import Rule
->>>>>>> fixpoint
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-rules.conf"

@@ -113,6 +113,21 @@ class Race:
         for all sizes of a function."""
         self._idle, self._bounds = without or {}, bounds or {}
         self._enter(targets, set(beside))
+        self._go(refine=refine)
+        return {target: self._trials(target) for target in targets}
+
+    def measure(
+        self, name: str, entries: Mapping[Target, Sequence[Candidate]]
+    ) -> dict[Target, list[Trial]]:
+        """These candidates alone, beside the default, until each cell is decided."""
+        del name
+        for target, candidates in entries.items():
+            self._decisions.append(Decision([target], list(candidates), {}))
+        self._go(refine=False)
+        return {target: self._trials(target) for target in entries}
+
+    def _go(self, *, refine: bool) -> None:
+        """Look by look, until every decision has come to its end."""
         while True:
             entries = self._entries()
             if not any(entries.values()) and not self._waiting:
@@ -129,7 +144,6 @@ class Race:
             if not going_on:
                 self._pending, self._studies = [], []
             self._advance(refine=going_on)
-        return {target: self._trials(target) for target in targets}
 
     def duplicate(self) -> Comparison | None:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.

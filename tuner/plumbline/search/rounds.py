@@ -9,6 +9,7 @@ its place gets the second choice of its search, once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -19,12 +20,13 @@ from plumbline.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import Trial, Verdict, Winner
 
-from . import neighbours, outcome
+from . import crossover, neighbours, outcome
 from .bound import bounds
 from .candidates import Menu
 from .evidence import spread_of
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
+from .select import Trials, Weights, choose
 from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
@@ -41,7 +43,8 @@ class _Raced(msgspec.Struct, frozen=True):
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text)."""
+    what is worth remembering (kind, text). `switches` are the longest messages that the library
+    sends one way; `weights` say what a cell counts for."""
 
     def __init__(
         self,
@@ -52,7 +55,12 @@ class Rounds:
         sizes: Mapping[str, Sequence[int]],
         order: Order,
         event: Callable[[str, str], None],
+        *,
+        switches: Iterable[int] = (),
+        weights: Weights | None = None,
     ) -> None:
+        self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
+        self._weights = weights
         self._lab = lab
         self._order = order
         self._event = event
@@ -195,8 +203,9 @@ class Rounds:
     def _select(
         self,
         menu: Menu,
-        trials: Mapping[Target, Sequence[Trial]],
+        trials: Trials,
         opened_by: Mapping[Target, Sequence[str]],
+        between: Trials | None = None,
     ) -> list[Winner]:
         return select(
             menu,
@@ -206,7 +215,26 @@ class Rounds:
             nprocs=self._settings.nprocs,
             ppn=self._settings.ppn,
             tolerance=self._settings.tolerance,
+            between=between,
+            weights=self._weights,
         )
+
+    def _between(
+        self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
+    ) -> Trials:
+        """What was tried between the measured sizes, to see where one choice ends."""
+        choice = partial(
+            choose,
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=self._settings.nprocs,
+            ppn=self._settings.ppn,
+            tolerance=self._settings.tolerance,
+            weights=self._weights,
+        )
+        return crossover.search(choice, race.measure, self._grid, self._within_budget)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -220,6 +248,9 @@ class Rounds:
                 "knobs in this search carry that factor"
             )
             self._event("communicators differ", text)
+
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._settings.budget_seconds
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         settings, lab = self._settings, self._lab
@@ -265,7 +296,6 @@ class Rounds:
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
         )
-        reasons = race.reasons
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
         while along is not None:
@@ -276,17 +306,20 @@ class Rounds:
                 break
             opened_by |= {target: [name] for target, name in broken.items()}
             found = self._select(menu, trials, opened_by)
+        between = self._between(race, menu, trials, opened_by)
+        found = self._select(menu, trials, opened_by, between)
+        reasons = race.reasons
         self._searched |= opened_by.keys()
         self._races.append(_Raced(menu, trials, opened_by))
         nprocs = self._settings.nprocs
-        for target in entered:
+        for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
                 continue
             record = outcome.record(
                 number,
                 target,
                 opened_by.get(target, []),
-                trials[target],
+                tried,
                 found,
                 race.suites,
                 nprocs,
