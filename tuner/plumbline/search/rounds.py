@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.application import worth
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
@@ -26,7 +27,8 @@ from .select import winners as select
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text)."""
+    what is worth remembering (kind, text). Of an application's cells those that weigh something
+    are searched, the heaviest first."""
 
     def __init__(
         self,
@@ -43,12 +45,14 @@ class Rounds:
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
+        self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched."""
-        return [one for one in _targets(verdicts) if one not in self._searched]
+        found = [one for one in _targets(verdicts) if one not in self._searched]
+        return worth(found, self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
