@@ -47,7 +47,9 @@ int main(int argc, char **argv)
 
 def installation(name: str) -> Installation:
     family = next(one for key, one in FAMILIES.items() if key in name) if name != "PATH" else None
-    found = installations.real(family or OpenMpi(), "impi-2021" if family and "intel" in name else name)
+    found = installations.real(
+        family or OpenMpi(), "impi-2021" if family and "intel" in name else name
+    )
     if not (installations.ROOT / "build" / paths.build_id(found.library) / "probe").is_file():
         pytest.skip(f"not built for {found.library.id}: make build MPICC={found.mpicc}")
     return found

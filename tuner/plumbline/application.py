@@ -182,9 +182,7 @@ def nearest(wanted: int, sizes: Iterable[int]) -> int | None:
     return found
 
 
-def worth(
-    targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | None
-) -> list[Cell]:
+def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | None) -> list[Cell]:
     """The cells to be searched, the heaviest first, without those that together make up less than a
     hundredth of what all cells weigh. Without weights all of them, as they are."""
     if weights is None:

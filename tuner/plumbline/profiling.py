@@ -18,8 +18,8 @@ from plumbline_db.errors import PlumblineError
 def profile(
     command: Sequence[str], program: Path, mpi_prefix: Path | None, beside: Path
 ) -> Application:
-    """Runs `command` to its end; `program` is where its first word was found. Ranks keep their files
-    in a folder in `beside`, which all nodes must see. Raises PlumblineError where no rank was
+    """Runs `command` to its end; `program` is where its first word was found. Ranks keep their
+    files in a folder in `beside`, which all nodes must see. Raises PlumblineError where no rank was
     recorded."""
     family, installation = library_of(program.absolute(), mpi_prefix)
     preload = paths.layout().preload(paths.build_id(installation.library))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -52,29 +53,56 @@ def ranks(folder: Path) -> list[Rank]:
     return [_rank(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
 
+class _Header(NamedTuple):
+    """The fields of `struct header` before the names of functions, in its order."""
+
+    magic: bytes
+    one: int
+    header_bytes: int
+    entry_bytes: int
+    capacity: int
+    rank: int
+    nprocs: int
+    functions: int
+    finished: int
+    job: int
+    elapsed_ns: int
+    lost: int
+    library: bytes
+
+
 def _rank(path: Path) -> Rank:
     try:
         data = path.read_bytes()
-        (
-            *(magic, one, header_bytes, entry_bytes, capacity),
-            *(rank, nprocs, functions, finished, job, elapsed_ns, lost, library),
-        ) = _HEADER.unpack_from(data)
-        names_end = _HEADER.size + functions * _NAME_BYTES
-        if (magic, one, entry_bytes) != (_MAGIC, 1, _ENTRY.size) or header_bytes < names_end:
-            raise ValueError("not written by this version")
-        if len(data) != header_bytes + capacity * entry_bytes:
-            raise ValueError(f"{len(data)} bytes do not hold {capacity} entries")
+        header = _Header._make(_HEADER.unpack_from(data))
+        names_end = _HEADER.size + header.functions * _NAME_BYTES
+        if (header.magic, header.one, header.entry_bytes) != (_MAGIC, 1, _ENTRY.size):
+            raise ValueError("written by another version, or on a machine of another kind")
+        if len(data) != header.header_bytes + header.capacity * _ENTRY.size:
+            raise ValueError(f"{len(data)} bytes do not hold {header.capacity} entries")
         names = [
             _text(data[at : at + _NAME_BYTES])
-            for at in range(_HEADER.size, names_end, _NAME_BYTES)
+            for at in range(_HEADER.size, min(names_end, header.header_bytes), _NAME_BYTES)
         ]
-        calls = {}
-        for volume, count, ns, fastest, function, *shape in _ENTRY.iter_unpack(data[header_bytes:]):
+        calls: dict[_Key, tuple[int, int, int]] = {}
+        for entry in _ENTRY.iter_unpack(data[header.header_bytes :]):
+            volume, count, ns, fastest, function, nprocs, nodes, ppn = entry
             if count:
-                calls[names[function], shape[0], shape[1], shape[2], volume] = (count, ns, fastest)
-    except (OSError, ValueError, IndexError, struct.error) as error:
+                if not 0 <= function < len(names):
+                    raise ValueError(f"there is no function {function}")
+                calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
+    except (OSError, ValueError, struct.error) as error:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
-    return Rank(job, rank, nprocs, bool(finished), elapsed_ns, lost, _text(library), calls)
+    return Rank(
+        job=header.job,
+        rank=header.rank,
+        nprocs=header.nprocs,
+        finished=bool(header.finished),
+        elapsed_ns=header.elapsed_ns,
+        lost=header.lost,
+        library=_text(header.library),
+        calls=calls,
+    )
 
 
 def _text(field: bytes) -> str:

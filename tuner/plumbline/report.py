@@ -11,9 +11,9 @@ import msgspec
 
 from plumbline import saving
 from plumbline.conditions import Conditions, summary
+from plumbline.saving import Saving
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
-from plumbline.saving import Saving
 from plumbline.settings import EVERY
 from plumbline.verify.summary import as_json
 from plumbline_db import (

@@ -161,9 +161,7 @@ def _row(
             default = found.default_seconds
             ratio = found.ratio
             low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
-            saved = tuple(
-                calls.calls * default * (1 - one) for one in (ratio.ratio, high, low)
-            )
+            saved = tuple(calls.calls * default * (1 - one) for one in (ratio.ratio, high, low))
     return Row(
         function=calls.function,
         bytes=size,

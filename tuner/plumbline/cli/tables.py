@@ -19,7 +19,6 @@ from plumbline.words import counted
 from plumbline_db.layout import fixed, layout
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
-
 _HEAVY = 0.01  # of the application's work
 
 
@@ -145,7 +144,7 @@ def winners(report: Report) -> Table:
 
 
 def saving(found: Saving) -> Table:
-    """What the winners save the application, and where; all that has a winner, and what is heavy."""
+    """What the winners save the application: calls that have a winner, and those that are heavy."""
     per_run = 100 / (found.run_seconds or 1)
     title = (
         f"Expected saving a run of {' '.join(found.command)}\n"
