@@ -1,10 +1,10 @@
 /* The record of an application's calls: how many and how long, by function, communicator and
  * volume. What is sent is not looked at.
  *
- * Each rank has a file of its own in the folder that PLUMBLINE_CALLS names, mapped into memory: what
- * is counted is in the file, whatever becomes of the process. It is a `struct header` and a table of
- * `struct entry`, open addressing, as tuner/plumbline/recorded.py reads it. A table that fills up is
- * copied into one of twice the size, which takes its place by a rename. */
+ * Each rank has a file of its own in the folder that PLUMBLINE_CALLS names, mapped into memory:
+ * what is counted is in the file, whatever becomes of the process. It is a `struct header` and a
+ * table of `struct entry`, open addressing, as tuner/plumbline/recorded.py reads it. A table that
+ * fills up is copied into one of twice the size, which takes its place by a rename. */
 #include "preload.h"
 #include "tools.h"
 
@@ -269,8 +269,7 @@ bool pl_calls_open(const char *folder, long long job)
     const int written = snprintf(book.path, sizeof book.path, "%s/%s-%ld-%d.calls", folder, host,
                                  (long)getpid(), header.rank);
     errno = ENAMETOOLONG;
-    struct header *mapped =
-        written < (int)sizeof book.path ? map(book.path, FIRST_CAPACITY) : NULL;
+    struct header *mapped = written < (int)sizeof book.path ? map(book.path, FIRST_CAPACITY) : NULL;
     if (!mapped) {
         fprintf(stderr, "plumbline: cannot write in %s: %s; no calls are recorded\n", folder,
                 strerror(errno));

@@ -1,5 +1,5 @@
-/* Allreduces of 1 … n bytes; then one rank dies by a signal that nothing can catch, while the others
- * wait for it. usage: killed n */
+/* Allreduces of 1 … n bytes; then one rank dies by a signal that nothing can catch, while the
+ * others wait for it. usage: killed n */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -106,7 +106,7 @@ def test_other_communicators_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "size"),
-    [(90, 64), (100, 128), (64, 64), (181, 128), (182, 256), (31, None), (0, None)],
+    [(90, 64), (91, 128), (64, 64), (181, 128), (182, 256), (31, None), (0, None)],
 )
 def test_nearest(wanted: int, size: int | None) -> None:
     assert nearest(wanted, [64, 128, 256]) == size

@@ -82,8 +82,9 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
             child.send_signal(number)
 
     # Keys of the terminal reach the whole group anyway.
-    handlers = {signal.SIGINT: lambda *_: None, signal.SIGQUIT: lambda *_: None}
-    handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)  # type: ignore[arg-type]
+    handlers: dict[int, Callable[[int, object], None]]
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
+    handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)
     before = {number: signal.signal(number, one) for number, one in handlers.items()}
     try:
         child = subprocess.Popen(words, env=dict(environment))  # noqa: S603 - a list of arguments

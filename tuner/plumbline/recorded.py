@@ -166,8 +166,8 @@ def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
     """The same where few volumes are told apart. Volumes that become one are the largest of them,
     with the mean of their fastest calls."""
     volumes: dict[tuple[str, int, int, int], list[int]] = {}
-    for *group, volume in sums:
-        volumes.setdefault(tuple(group), []).append(volume)  # type: ignore[arg-type]
+    for function, nprocs, nodes, ppn, volume in sums:
+        volumes.setdefault((function, nprocs, nodes, ppn), []).append(volume)
     found: dict[_Key, _Sum] = {}
     for group, those in volumes.items():
         bins: dict[int, list[int]] = {}
