@@ -28,7 +28,7 @@ from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.search.select import Weights, by_benefit
+from plumbline.search.select import by_benefit
 from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
 from plumbline.words import counted
@@ -112,8 +112,7 @@ def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) ->
 
 
 class Loop:
-    """One campaign under way. `folder` is where the exported files go; `weights` say what a cell
-    counts for (none: all the same)."""
+    """One campaign under way. `folder` is where the exported files go."""
 
     def __init__(
         self,
@@ -122,9 +121,7 @@ class Loop:
         campaign: Campaign,
         settings: Settings,
         folder: Path,
-        weights: Weights | None = None,
     ) -> None:
-        self._weights = weights or {}
         self._lab = lab
         self._db = lab.db
         self._bench = bench
@@ -134,6 +131,7 @@ class Loop:
         self._staged: dict[Path, None] = {}
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
+        self._weights = settings.weights(self._sizes) or {}
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
         self._site = site_rules.find(bench, settings)
         space = bench.space if self._site is None else site_rules.over(bench.space)
@@ -157,7 +155,6 @@ class Loop:
             self._order,
             self._event,
             switches=crossover.switches(bench.space, bench.knobs),
-            weights=weights,
         )
 
     def run(self) -> Campaign:

@@ -30,6 +30,7 @@ COMMANDS = {
     "rollback": "Take out what apply has put in force.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
+    "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and a start page from the database.",
     "db": "Check, back up or migrate the database.",
 }

@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from plumbline.application import worth
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
@@ -26,7 +27,7 @@ from .candidates import Menu
 from .evidence import spread_of
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
-from .select import Trials, Weights, choose
+from .select import Trials, choose
 from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
@@ -44,7 +45,8 @@ class _Raced(msgspec.Struct, frozen=True):
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
     what is worth remembering (kind, text). `switches` are the longest messages that the library
-    sends one way; `weights` say what a cell counts for."""
+    sends one way. Of an application's cells those that weigh something are searched, the heaviest
+    first."""
 
     def __init__(
         self,
@@ -57,10 +59,8 @@ class Rounds:
         event: Callable[[str, str], None],
         *,
         switches: Iterable[int] = (),
-        weights: Weights | None = None,
     ) -> None:
         self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
-        self._weights = weights
         self._lab = lab
         self._order = order
         self._event = event
@@ -68,6 +68,7 @@ class Rounds:
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
+        self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
         self._races: list[_Raced] = []
@@ -78,7 +79,7 @@ class Rounds:
         found = set(_targets(verdicts))
         if self._settings.tunes_all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
-        return sorted(found - self._searched)
+        return worth(sorted(found - self._searched), self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
