@@ -7,12 +7,16 @@ search spaces, because the exporter refuses what corrupts data whoever asks for 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+
+Version = tuple[int, ...]
+_ROOTED_IDS = (9, 15)  # Gather and Scatter
 
 
 class Collective(msgspec.Struct, frozen=True):
@@ -42,6 +46,11 @@ class Collective(msgspec.Struct, frozen=True):
 
     def name_of(self, number: int) -> str:
         return (*self.algorithms, *self.since_5)[number - 1]
+
+    @property
+    def of_one_rank(self) -> bool:
+        """Whether benchmarks count one rank's block where the library counts those of all ranks."""
+        return self.size == "blocks" or self.rule_id in _ROOTED_IDS
 
 
 COLLECTIVES = {
@@ -114,6 +123,26 @@ COLLECTIVES = {
     "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none"),
 }
 
+# Each rank computes its size from arguments that need not be the same on all ranks.
+ROOTED_SIZES = ("MPI_Gather", "MPI_Scatter")
+# Algorithms of theirs whose messages depend on the segment size on all ranks.
+SPLITS_FIRST = ("linear_sync",)
+# The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
+SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
+
+
+def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
+    """The algorithms that one of these versions has, in order of their ids from 1."""
+    collective = COLLECTIVES[function]
+    added = collective.since_5 if any(one >= (5, 0, 0) for one in versions) else ()
+    return collective.algorithms + added
+
+
+def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
+    """The name of an algorithm in one of these versions; empty where none has it."""
+    found = names(function, versions)
+    return found[number - 1] if 1 <= number <= len(found) else ""
+
 
 def version(library: Library) -> tuple[int, int, int]:
     """(4, 1, 4); PlumblineError when the library is not one whose rules are known."""
@@ -132,7 +161,10 @@ def version(library: Library) -> tuple[int, int, int]:
 def reads_version_2(library: Library) -> bool:
     """Whether a rules file may have the header `rule-file-version-2` and a fifth column. Older
     libraries ignore such a file without a word."""
-    found = version(library)
+    return version_reads_second(version(library))
+
+
+def version_reads_second(found: Version) -> bool:
     return found >= (5, 0, 7) or (4, 1, 8) <= found < (5, 0, 0)
 
 
