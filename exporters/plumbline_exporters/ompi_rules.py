@@ -1,4 +1,5 @@
-"""Open MPI's classic dynamic rules file (coll/tuned, 4.1 and 5.0).
+"""Open MPI's dynamic rules file: the classic one of coll/tuned 4.1 and 5.0. (6.0 reads JSON, which
+ompi_json.py writes from the same rules.)
 
 A block for a communicator size serves every larger communicator up to the next block, and the first
 block serves smaller ones too; a rule for a message size serves every larger size up to the next. So
@@ -13,23 +14,14 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters import ompi_tuned
+from plumbline_exporters import ompi_json, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_rule, rule_knobs
+from plumbline_exporters.ompi_json import Rule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-rules.conf"
 _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-out knob
-
-
-class Rule(msgspec.Struct, frozen=True, order=True):
-    """Algorithm 0 is the library's own decision. `size` in the library's own count of bytes."""
-
-    size: int
-    algorithm: int = 0
-    fanout: int = 0
-    segment_bytes: int = 0
-    max_requests: int = 0
 
 
 def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str | None:
@@ -144,15 +136,23 @@ def _last(size: str, bytes_to: int, nprocs: int) -> int:
     return bytes_to // nprocs if size == "average" else -(-bytes_to // nprocs) * nprocs
 
 
+def file_name(library: Library) -> str:
+    """What the file is called that this library reads."""
+    newer = ompi_tuned.version(library) >= ompi_tuned.JSON_SINCE
+    return ompi_json.FILE_NAME if newer else FILE_NAME
+
+
 @exporter(
     "ompi-rules",
-    "Open MPI dynamic rules file, by communicator and message size",
+    "Open MPI dynamic rules file, by communicator and message size; JSON from 6.0",
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:
     table = rules(bundle)
     if not table:
         return {}
+    if ompi_tuned.version(bundle.library) >= ompi_tuned.JSON_SINCE:
+        return {ompi_json.FILE_NAME: ompi_json.text(bundle, table)}
     every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
     second = any(rule.max_requests for rule in every)
     lines = ["rule-file-version-2"] if second else []

@@ -1,6 +1,6 @@
-"""Facts about coll/tuned of Open MPI 4.1 and 5.0 that a rules file must respect.
+"""Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how). They stand here, apart from the
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); of 6.0 they were read. They stand here, apart from the
 search spaces, because the exporter refuses what corrupts data whoever asks for it.
 """
 
@@ -19,8 +19,12 @@ Version = tuple[int, ...]
 _ROOTED_IDS = (9, 15)  # Gather and Scatter
 
 
+JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
+
+
 class Collective(msgspec.Struct, frozen=True):
-    """`algorithms` in order of their ids from 1; `since_5` are those that 5.0 adds behind them.
+    """`algorithms` in order of their ids from 1; `since_5` and `since_6` are those that 5.0 and 6.0
+    add behind them; 6.0 gives `renamed_6` to some.
 
     `size` is what the library compares with a rule's message size: `volume` the n of
     docs/plan-and-records.md; `blocks` the same, where p equal blocks make it a multiple of p;
@@ -32,12 +36,17 @@ class Collective(msgspec.Struct, frozen=True):
     algorithms: tuple[str, ...]
     size: Literal["volume", "blocks", "average", "none"]
     since_5: tuple[str, ...] = ()
+    since_6: tuple[str, ...] = ()
+    renamed_6: tuple[tuple[str, str], ...] = ()
     commutative_only: frozenset[str] = frozenset()
     in_place_is_zero: bool = False
 
     def id_of(self, algorithm: str, library: Library) -> int | None:
         """The id of an algorithm given by name or id; None when this library has none such."""
         names = self.algorithms + (self.since_5 if version(library) >= (5, 0, 0) else ())
+        if version(library) >= JSON_SINCE:
+            names += self.since_6
+            algorithm = {new: old for old, new in self.renamed_6}.get(algorithm, algorithm)
         if algorithm in names:
             return names.index(algorithm) + 1
         if re.fullmatch(r"[0-9]+", algorithm) and 1 <= int(algorithm) <= len(names):
@@ -45,7 +54,7 @@ class Collective(msgspec.Struct, frozen=True):
         return None
 
     def name_of(self, number: int) -> str:
-        return (*self.algorithms, *self.since_5)[number - 1]
+        return (*self.algorithms, *self.since_5, *self.since_6)[number - 1]
 
     @property
     def of_one_rank(self) -> bool:
@@ -59,6 +68,8 @@ COLLECTIVES = {
         ("linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc"),
         "blocks",
         since_5=("sparbit",),
+        since_6=("direct-messaging",),
+        renamed_6=(("bruck", "bruck-k-fanout"),),
         in_place_is_zero=True,
     ),
     "MPI_Allgatherv": Collective(
@@ -75,6 +86,7 @@ COLLECTIVES = {
             "rabenseifner",
         ),
         "volume",
+        since_6=("allgather_reduce",),
         commutative_only=frozenset({"ring", "segmented_ring"}),
     ),
     "MPI_Alltoall": Collective(
@@ -108,7 +120,8 @@ COLLECTIVES = {
         11,
         ("linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"),
         "volume",
-        commutative_only=frozenset({"chain", "pipeline", "binary", "binomial"}),
+        since_6=("knomial",),
+        commutative_only=frozenset({"chain", "pipeline", "binary", "binomial", "knomial"}),
     ),
     "MPI_Reduce_scatter": Collective(
         12,
@@ -150,10 +163,10 @@ def version(library: Library) -> tuple[int, int, int]:
     if library.family != "openmpi" or match is None:
         raise PlumblineError(f"{library.id} is not Open MPI: it reads no coll/tuned rules")
     found = (int(match[1]), int(match[2]), int(match[3]))
-    if not (4, 1, 0) <= found < (6, 0, 0):
+    if not (4, 1, 0) <= found < (7, 0, 0):
         raise PlumblineError(
-            f"{library.id}: rules files are known for Open MPI 4.1 and 5.0; later versions give "
-            "the same file another meaning"
+            f"{library.id}: rules files are known for Open MPI 4.1, 5.0 and 6.0; other versions may "
+            "give the same file another meaning"
         )
     return found
 
