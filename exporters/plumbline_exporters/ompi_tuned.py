@@ -145,10 +145,14 @@ SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
 
 
 def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
-    """The algorithms that one of these versions has, in order of their ids from 1."""
+    """The algorithms that one of these versions has, in order of their ids from 1, by the names
+    they have before 6.0."""
     collective = COLLECTIVES[function]
-    added = collective.since_5 if any(one >= (5, 0, 0) for one in versions) else ()
-    return collective.algorithms + added
+    found = collective.algorithms
+    for since, added in (((5, 0, 0), collective.since_5), (JSON_SINCE, collective.since_6)):
+        if any(one >= since for one in versions):
+            found += added
+    return found
 
 
 def name_in(function: str, number: int, versions: Sequence[Version]) -> str:

@@ -15,8 +15,8 @@ from plumbline_exporters.lint.json_reader import Node, NotJson, read
 from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
 SUMMARY = "JSON rules file of Open MPI's coll/tuned (from 6.0 on)"
-SIX = (6, 0, 0)
 _TOP = ("rule_file_version", "module", "collectives", "comm_rank_distribution", "$schema")
+_HEAD = "plumbline"  # where an exported file says what it is
 _OF_RANKS = ("comm_size_min", "comm_size_max", "comm_rank_distribution", "rules")
 _OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs", "bine_imp")
 _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
@@ -50,7 +50,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     except NotJson as error:
         yield _dropped(error.line, f"{error}: it is no JSON, is then read as a classic file")
         return
-    yield from _of_members(root, _TOP, "the file")
+    yield from _of_members(root, (*_TOP, _HEAD), "the file")
     collectives = root.get("collectives")
     if collectives is None or collectives.kind != "object":
         yield _dropped(root.line, "an object of collectives is wanted under \"collectives\"")
@@ -63,8 +63,8 @@ def _of_six(context: Context) -> Target | None:
     """The named library where it reads such a file; the first that does where none is named."""
     target = context.target("openmpi")
     if context.library.startswith("openmpi-"):
-        return target if target.every(lambda version: version >= SIX) else None
-    return msgspec.structs.replace(target, versions=(SIX,))
+        return target if target.every(lambda version: version >= ompi_tuned.JSON_SINCE) else None
+    return msgspec.structs.replace(target, versions=(ompi_tuned.JSON_SINCE,))
 
 
 def _dropped(line: int, reason: str) -> Finding:
@@ -185,8 +185,9 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: Target) 
         )
         return 0
     names = ompi_tuned.names(function, target.versions)
-    if node.value in names:
-        return names.index(str(node.value)) + 1
+    renamed = {new: old for old, new in ompi_tuned.COLLECTIVES[function].renamed_6}
+    if renamed.get(str(node.value), node.value) in names:
+        return names.index(renamed.get(str(node.value), str(node.value))) + 1
     if node.value in _LIBRARY_DECIDES:
         return 0
     if node.number is not None and 0 <= node.number <= len(names):

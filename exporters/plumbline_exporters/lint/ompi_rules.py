@@ -21,10 +21,15 @@ from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, chec
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
 _FUNCTIONS = {one.rule_id: name for name, one in ompi_tuned.COLLECTIVES.items()}
-_UNTUNED = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
+UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
 # The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
 _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)", re.MULTILINE)
+
+
+def function_of(collective: int) -> str | None:
+    """By the id of its rules; None where coll/tuned has none."""
+    return _FUNCTIONS.get(collective)
 
 
 def recognises(name: str, text: str) -> bool:
@@ -160,7 +165,7 @@ def _of_rest(file: RulesFile) -> Iterator[Finding]:
 def _of_section(section: Section, target: Target, upstream: bool) -> Iterator[Finding]:
     function = _FUNCTIONS.get(section.collective)
     if function is None:
-        name = _UNTUNED.get(section.collective, "a collective of neighbours")
+        name = UNTUNED_IDS.get(section.collective, "a collective of neighbours")
         yield Finding(
             section.line, "ignored", "no-rules",
             f"{section.collective} is {name}, which coll/tuned has no algorithms for",
