@@ -138,7 +138,10 @@ COLLECTIVES = {
 
 # Each rank computes its size from arguments that need not be the same on all ranks.
 ROOTED_SIZES = ("MPI_Gather", "MPI_Scatter")
-# Algorithms of theirs whose messages depend on the segment size on all ranks.
+# With MPI_IN_PLACE the size is that of arguments which do not count, so that ranks may differ. (Of
+# Alltoall too, whose algorithms are all the same one then.)
+IN_PLACE_SIZES = ("MPI_Allgather",)
+# Algorithms of Gather whose messages depend on the segment size on all ranks.
 SPLITS_FIRST = ("linear_sync",)
 # The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
 SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")

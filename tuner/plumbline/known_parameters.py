@@ -1,5 +1,5 @@
-"""What the search spaces know of parameters, in the words of the linter of the exporters, which does
-not know search spaces."""
+"""What the search spaces know of parameters, in the words of the linter of the exporters, which
+does not know search spaces."""
 
 from __future__ import annotations
 

@@ -45,8 +45,7 @@ def of_shell(text: str) -> list[Assignment]:
             exported |= {word for word in words[1:] if _NAME.match(word)}
         depth -= sum(word in ("fi", "esac", "end", "endif", "done") for word in words[:1])
     return [
-        msgspec.structs.replace(one, exported=one.exported or one.name in exported)
-        for one in found
+        msgspec.structs.replace(one, exported=one.exported or one.name in exported) for one in found
     ]
 
 

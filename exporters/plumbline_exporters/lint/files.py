@@ -38,9 +38,7 @@ def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
             continue
         inner = choose(other.name, _read(other))
         others.append(
-            Linted(
-                str(other), inner.name, check(_read(other), inner, context), f"{path}:{line}"
-            )
+            Linted(str(other), inner.name, check(_read(other), inner, context), f"{path}:{line}")
         )
     return [Linted(str(path), format.name, in_order(found)), *others]
 

@@ -35,14 +35,17 @@ class Format(msgspec.Struct, frozen=True):
     refers: Callable[[str], list[tuple[int, str]]]
 
 
+def _nothing(text: str) -> list[tuple[int, str]]:
+    del text
+    return []
+
+
 def formats() -> dict[str, Format]:
     found = {}
     for name, module in MODULES.items():
         loaded = importlib.import_module(f"plumbline_exporters.lint.{module}")
-        refers = getattr(loaded, "refers", lambda text: [])
-        found[name] = Format(
-            name, loaded.SUMMARY, loaded.recognises, loaded.findings, refers
-        )
+        refers = getattr(loaded, "refers", _nothing)
+        found[name] = Format(name, loaded.SUMMARY, loaded.recognises, loaded.findings, refers)
     return found
 
 

@@ -38,7 +38,7 @@ class _Wrong(Exception):
 def recognises(name: str, text: str) -> bool:
     """A message size and a component in one line."""
     bare = re.sub(r"#.*", "", text)
-    return "han" in name.lower() and bare.lstrip()[:1].isdigit() or bool(_LINE.search(bare))
+    return ("han" in name.lower() and bare.lstrip()[:1].isdigit()) or bool(_LINE.search(bare))
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
@@ -61,10 +61,12 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     except _Wrong as wrong:
         found.append(
             Finding(
-                wrong.line, "ignored", "dropped",
+                wrong.line,
+                "ignored",
+                "dropped",
                 f"{wrong}: coll/han drops the whole file, with a line that gives no reason",
                 wrong.repair,
-            )  # fmt: skip
+            )
         )
     yield from found
 
@@ -83,10 +85,12 @@ class _Reader:
         if self._at < len(self._words):
             self._found.append(
                 Finding(
-                    self._words[self._at].line, "ignored", "left-over",
+                    self._words[self._at].line,
+                    "ignored",
+                    "left-over",
                     "nothing is read from here on: the counts before are too small",
                     "write how many collectives, levels, communicator sizes and rules there are",
-                )  # fmt: skip
+                )
             )
 
     def _next(self, what: str) -> _Word:
@@ -117,10 +121,12 @@ class _Reader:
         if name not in _OWNED:
             self._found.append(
                 Finding(
-                    word.line, "ignored", "no-rules",
+                    word.line,
+                    "ignored",
+                    "no-rules",
                     f"coll/han does not answer {word.text}: these rules are never looked at",
                     "leave them out; rules of coll/tuned decide it",
-                )  # fmt: skip
+                )
             )
         for _ in range(self._count("the number of levels")):
             level = self._next("a level")
@@ -171,10 +177,12 @@ class _Reader:
         if component.text == "han" and level != ompi_han.WHOLE_COMMUNICATOR:
             self._found.append(
                 Finding(
-                    component.line, "misread", "han-within-han",
+                    component.line,
+                    "misread",
+                    "han-within-han",
                     "coll/han answers for the communicator as a whole alone (level 2)",
                     "name another component for this level",
-                )  # fmt: skip
+                )
             )
         self._extras(component)
 

@@ -60,8 +60,10 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
     for name in (_ON_MATCH, _ON_COLLECTIVE):
         one = last.get(name)
         if one is not None and (one.value or "").lower() not in _OFF:
-            when = "every launch with a collective" if name == _ON_MATCH else (
-                "programs in which a call falls back, which the library's own choices do too"
+            when = (
+                "every launch with a collective"
+                if name == _ON_MATCH
+                else ("programs in which a call falls back, which the library's own choices do too")
             )
             yield Finding(
                 one.line, "fails", "ends-programs", f"{name} ends {when}",
@@ -92,8 +94,8 @@ def _of_value(function: str, one: Assignment, value: str, target: Target) -> Ite
 
 def _of_ranges(function: str, one: Assignment, entries: list[Entry]) -> Iterator[Finding]:
     bounds = {(entry.low, entry.high) for entry in entries}
-    sized = len(bounds) > 1 or any(entry.low or entry.high is not None and
-                                   entry.end < impi_ranges.LAST for entry in entries)  # fmt: skip
+    sized = len(bounds) > 1 or any(entry.low or (entry.high is not None and
+                                   entry.end < impi_ranges.LAST) for entry in entries)  # fmt: skip
     if any(entry.ranks for entry in entries):
         if len(bounds) > 1:
             yield Finding(

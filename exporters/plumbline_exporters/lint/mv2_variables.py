@@ -42,7 +42,7 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
         if other is not None:
             yield Finding(
                 one.line, "fails", "both-ways",
-                f"MPI_Init fails where {one.name} and {other} are both set", "leave one of them out",
+                f"MPI_Init fails where {one.name} and {other} are both set", "leave one out",
             )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Context, Effect, Finding, Target
+from plumbline_exporters.lint.finding import Context, Finding, Target
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
@@ -23,8 +23,7 @@ _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
 _KEYS = {function.removeprefix("MPI_").lower(): function for function in ompi_tuned.COLLECTIVES}
 _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
-    f"neighbor_{one}"
-    for one in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+    f"neighbor_{one}" for one in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 }
 
 
@@ -53,7 +52,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     yield from _of_members(root, (*_TOP, _HEAD), "the file")
     collectives = root.get("collectives")
     if collectives is None or collectives.kind != "object":
-        yield _dropped(root.line, "an object of collectives is wanted under \"collectives\"")
+        yield _dropped(root.line, 'an object of collectives is wanted under "collectives"')
         return
     for key, node in collectives.members:
         yield from _of_collective(key, node, target)
@@ -86,7 +85,7 @@ def _of_members(node: Node, known: tuple[str, ...], what: str) -> Iterator[Findi
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
             yield Finding(
                 value.line, "ignored", "unknown-key",
-                f"{what} has no {key!r}, and the library says nothing of keys that it does not know",
+                f"{what} has no {key!r}, and the library passes over keys that it does not know",
                 f"write {near[0]!r}" if near else f"there are {', '.join(known)}",
             )  # fmt: skip
         seen.add(key)
@@ -122,19 +121,21 @@ def _of_entry(
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
     if isinstance(bounds, str):
-        found.append(_dropped(entry.line, f"{bounds} is neither a number nor \"inf\""))
+        found.append(_dropped(entry.line, f'{bounds} is neither a number nor "inf"'))
         return free
     if rules is None or rules.kind != "array":
-        found.append(_dropped(entry.line, "a list of rules is wanted under \"rules\""))
+        found.append(_dropped(entry.line, 'a list of rules is wanted under "rules"'))
         return free
     where = entry.get("comm_rank_distribution")
     if where is not None and where.value not in _DISTRIBUTIONS:
         found.append(
             Finding(
-                where.line, "misread", "unknown-distribution",
-                f"{where.value!r} is no distribution of ranks, and is taken for \"any\"",
+                where.line,
+                "misread",
+                "unknown-distribution",
+                f'{where.value!r} is no distribution of ranks, and is taken for "any"',
                 f"write one of {', '.join(_DISTRIBUTIONS)}",
-            )  # fmt: skip
+            )
         )
     served = _common(free, bounds)
     if not served:
@@ -157,7 +158,7 @@ def _choices(
         found += _of_members(rule, _OF_RULE, "a rule")
         bounds = _bounds(rule, "msg_size_min", "msg_size_max", UNBOUNDED_BYTES)
         if isinstance(bounds, str):
-            found.append(_dropped(rule.line, f"{bounds} is neither a number nor \"inf\""))
+            found.append(_dropped(rule.line, f'{bounds} is neither a number nor "inf"'))
             continue
         numbers = [_number(rule, key, found) for key in ("faninout", "seg_size", "reqs")]
         number = _algorithm(function, rule, found, target)
@@ -179,9 +180,12 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: Target) 
     if node is None:
         found.append(
             Finding(
-                rule.line, "misread", "no-algorithm",
-                "a rule without \"alg\" leaves its sizes to the library", "name an algorithm",
-            )  # fmt: skip
+                rule.line,
+                "misread",
+                "no-algorithm",
+                'a rule without "alg" leaves its sizes to the library',
+                "name an algorithm",
+            )
         )
         return 0
     names = ompi_tuned.names(function, target.versions)
@@ -195,10 +199,13 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: Target) 
     near = difflib.get_close_matches(str(node.value), names, n=1)
     found.append(
         Finding(
-            node.line, "ignored", "no-such-algorithm",
+            node.line,
+            "ignored",
+            "no-such-algorithm",
             f"{function} has no algorithm {node.value!r}: the rule is switched off, and its sizes "
-            "go on to those below", f"write {near[0]!r}" if near else f"take {', '.join(names)}",
-        )  # fmt: skip
+            "go on to those below",
+            f"write {near[0]!r}" if near else f"take {', '.join(names)}",
+        )
     )
     return None
 

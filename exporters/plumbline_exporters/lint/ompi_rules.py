@@ -249,7 +249,7 @@ def _of_upstream(section: Section, function: str) -> Iterator[Finding]:
 
 
 def served(blocks: list[Block]) -> Iterator[tuple[Block, int, int]]:
-    """Blocks with the communicators that get them, from 2 ranks on (coll/tuned takes no smaller)."""
+    """Blocks with the communicators that get them, from 2 ranks on."""
     for at, least, most in _ranges([block.nprocs for block in blocks], 2, MOST_RANKS):
         yield blocks[at], least, most
 
@@ -257,8 +257,12 @@ def served(blocks: list[Block]) -> Iterator[tuple[Block, int, int]]:
 def _ranges(sizes: list[int], least: int, most: int) -> Iterator[tuple[int, int, int]]:
     """(which of `sizes` is taken, from, to), from `least` to `most`."""
     starts = sorted({least, *(size for size in sizes if size > least)})
+    first = least
     for start, following in zip(starts, [*starts[1:], most + 1], strict=True):
-        yield look_up(sizes, start), start, following - 1
+        taken = look_up(sizes, start)
+        if following > most or look_up(sizes, following) != taken:
+            yield taken, first, following - 1
+            first = following
 
 
 def _group(function: str, block: Block, least: int, most: int, target: Target) -> Group:

@@ -48,8 +48,10 @@ class Group(msgspec.Struct, frozen=True):
     def ranks(self) -> str:
         if self.least == self.most:
             return f"{self.least} ranks"
-        return f"{self.least} ranks and more" if self.most >= MOST_RANKS else (
-            f"{self.least} to {self.most} ranks"
+        return (
+            f"{self.least} ranks and more"
+            if self.most >= MOST_RANKS
+            else (f"{self.least} to {self.most} ranks")
         )
 
 
@@ -63,6 +65,8 @@ def check(group: Group, target: Target) -> Iterator[Finding]:
         yield from _of_rooted(group)
     elif group.collective.size == "none":
         yield from _of_sizeless(group)
+    elif group.function in ompi_tuned.IN_PLACE_SIZES:
+        yield from _of_ignored(group)
     elif group.collective.in_place_is_zero:
         yield from _of_in_place(group)
 
@@ -168,6 +172,21 @@ def _of_sizeless(group: Group) -> Iterator[Finding]:
             f"{group.function} is always looked up under size 0: no other rule is ever used",
             "keep one rule, for size 0",
         )  # fmt: skip
+
+
+def _of_ignored(group: Group) -> Iterator[Finding]:
+    """In place, the send arguments do not count and need not be the same on all ranks; the size is
+    theirs all the same."""
+    if len({one.algorithm for one in group.choices}) < 2:
+        return
+    second = next(one for one in group.choices if one.algorithm != group.choices[0].algorithm)
+    yield Finding(
+        second.line, "corrupts", "in-place-switch",
+        f"{group.function}, {group.ranks()}: the algorithm depends on the size, which with "
+        "MPI_IN_PLACE is that of send arguments that do not count: where they are 0 it is always "
+        f"{_said(group.choices[0])}, and where ranks pass different ones the program hangs",
+        "keep one rule for all sizes, with one algorithm, or 0: the library decides",
+    )  # fmt: skip
 
 
 def _of_in_place(group: Group) -> Iterator[Finding]:

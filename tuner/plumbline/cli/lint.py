@@ -56,8 +56,8 @@ def command(
     from plumbline_exporters.lint.formats import formats
 
     if listing:
-        for one in formats().values():
-            click.echo(f"{one.name:15} {one.summary}")
+        for format in formats().values():
+            click.echo(f"{format.name:15} {format.summary}")
         return 0
     if not files:
         raise click.UsageError("name a file")
@@ -78,9 +78,9 @@ def command(
 
 
 def _installed(prefix: Path) -> str:
-    from plumbline import workbench
+    from plumbline import libraries
 
-    return workbench.installation(prefix).library.id
+    return libraries.find(prefix)[1].library.id
 
 
 def _show(one: Linted) -> None:
