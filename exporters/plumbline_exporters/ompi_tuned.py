@@ -17,6 +17,7 @@ from plumbline_db.records import Library
 
 Version = tuple[int, ...]
 _ROOTED_IDS = (9, 15)  # Gather and Scatter
+_IN_PLACE_IDS = (0,)  # Allgather
 
 
 JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
@@ -55,6 +56,11 @@ class Collective(msgspec.Struct, frozen=True):
 
     def name_of(self, number: int) -> str:
         return (*self.algorithms, *self.since_5, *self.since_6)[number - 1]
+
+    @property
+    def one_for_all_sizes(self) -> bool:
+        """Whether a rule must hold for every size: the library knows none, or ranks may differ."""
+        return self.size == "none" or self.rule_id in _IN_PLACE_IDS
 
     @property
     def of_one_rank(self) -> bool:

@@ -42,6 +42,8 @@ def _of(space: Space) -> Known:
 
 
 def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
+    """Later ones say more than earlier ones of the same name."""
+    yield from ((knob, Parameter()) for knob in space.knobs())
     for ignored in space.ignored:
         dead = ignored.reason if ignored.dead else ""
         yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)

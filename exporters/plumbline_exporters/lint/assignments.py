@@ -51,6 +51,8 @@ def of_shell(text: str) -> list[Assignment]:
 
 def is_plain(text: str) -> bool:
     """NAME=VALUE in every line, as for containers and services: no shell, nothing to export."""
+    if text.startswith("#!"):
+        return False
     bare = [line for line in (one.strip() for one in text.splitlines()) if line and line[0] != "#"]
     return bool(bare) and all(re.match(r"[A-Za-z_]\w*=", line) for line in bare)
 

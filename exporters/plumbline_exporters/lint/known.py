@@ -54,7 +54,7 @@ class Known(msgspec.Struct, frozen=True):
 
     def versions(self) -> str:
         """`4.1`, for a message."""
-        return ".".join(str(number) for number in self.minimum[:2])
+        return ".".join(str(number) for number in (*self.minimum, 0)[:2])
 
     def speaks_of(self, name: str) -> bool:
         return name.startswith(self.prefixes)

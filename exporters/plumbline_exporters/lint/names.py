@@ -11,6 +11,7 @@ from plumbline_exporters.lint.finding import Effect, Finding, Target
 from plumbline_exporters.lint.known import Parameter
 
 _ALIKE = 0.85
+_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
 
@@ -55,8 +56,10 @@ def _takes(parameter: Parameter, value: str) -> bool:
     """Numbers may have a suffix; a switch has several spellings."""
     if parameter.values and parameter.values <= _TRUE | _FALSE:
         return value.lower() in _TRUE | _FALSE
-    number = value[:-1] if value[-1:] in tuple("kKmMgG") and parameter.least is not None else value
-    return parameter.takes(value) or parameter.takes(number)
+    factor = _FACTORS.get(value[-1:].lower())
+    if factor and value[:-1].isdecimal() and parameter.least is not None:
+        return parameter.takes(str(int(value[:-1]) * factor))
+    return parameter.takes(value)
 
 
 def _unknown(one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ _FUNCTIONS = {one.rule_id: name for name, one in ompi_tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
 # The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
+_COUNT = "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2"
 _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)", re.MULTILINE)
 
 
@@ -51,6 +52,8 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         yield _dropped(file)
         return
     yield from _of_rest(file)
+    if _crooked(file) is not None:
+        return
     upstream = bool(_UPSTREAM.search(text))
     seen: dict[int, Section] = {}
     for section in file.sections:
@@ -125,41 +128,55 @@ def _dropped(file: RulesFile) -> Finding:
     block, rule = where
     return Finding(
         block.count_line, "ignored", "wrong-count",
-        f"the count of rules does not fit the lines that follow: from line {rule.line} on, numbers "
-        f"of different lines are taken for one rule, until {file.error} (line {file.error_line}); "
-        "the library drops the whole file, without a word",
-        "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2",
+        f"the count of rules does not fit the lines that follow: at line {rule.line} numbers that "
+        "belong to different lines are taken for one rule, and so on until line "
+        f"{file.error_line}, where {file.error}; the library drops the whole file, without a word",
+        _COUNT,
     )  # fmt: skip
 
 
 def _crooked(file: RulesFile) -> tuple[Block, Rule] | None:
-    """The first rule whose numbers do not stand in one line. A file that goes without lines has
-    none that means anything."""
+    """The first rule that lines speak against: its numbers stand in several, or a line of its own
+    holds one more than it takes, or others of its block have lines to themselves. A file that goes
+    without lines has none."""
+    held: dict[int, list[int]] = {}
+    for number in file.numbers:
+        held.setdefault(number.line, []).append(number.value)
     for section in file.sections:
         for block in section.blocks:
-            for rule in block.rules:
-                if len(rule.lines) > 1:
+            alone = [len(rule.lines) == 1 and _fills(rule, held[rule.line]) for rule in block.rules]
+            for rule, has in zip(block.rules, alone, strict=True):
+                if len(rule.lines) > 1 or (any(alone) and not has):
+                    return block, rule
+                if len(held[rule.line]) == 5 and _begins(rule, held[rule.line]) and not has:
                     return block, rule
     return None
 
 
+def _begins(rule: Rule, line: list[int]) -> bool:
+    return line[:4] == [rule.size, rule.algorithm, rule.fanout, rule.segment_bytes]
+
+
+def _fills(rule: Rule, line: list[int]) -> bool:
+    return _begins(rule, line) and len(line) == 4 + (rule.max_requests is not None)
+
+
 def _of_rest(file: RulesFile) -> Iterator[Finding]:
-    if file.rest is None:
-        return
     where = _crooked(file)
     if where is not None:
         block, rule = where
         yield Finding(
             block.count_line, "misread", "wrong-count",
-            f"the count of rules does not fit the lines that follow: from line {rule.line} on, "
-            "numbers of different lines are taken for one rule",
-            "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2",
+            f"the count of rules does not fit the lines that follow: at line {rule.line} numbers "
+            "that belong to different lines are taken for one rule, and what comes after it for "
+            "something else", _COUNT,
         )  # fmt: skip
-    yield Finding(
-        file.rest.line, "ignored", "left-over",
-        "nothing is read from here on: the counts before are too small",
-        "write how many collectives, communicator sizes and rules there are",
-    )  # fmt: skip
+    if file.rest is not None:
+        yield Finding(
+            file.rest.line, "ignored", "left-over",
+            "nothing is read from here on: the counts before are too small",
+            "write how many collectives, communicator sizes and rules there are",
+        )  # fmt: skip
 
 
 def _of_section(section: Section, target: Target, upstream: bool) -> Iterator[Finding]:
