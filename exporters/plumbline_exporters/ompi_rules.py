@@ -45,6 +45,11 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
         return f"{name} is wrong for operations that do not commute"
     if collective.size == "none" and winner.function != "MPI_Barrier" and not _everything(winner):
         return f"one algorithm must serve all sizes, this one is for {sizes(winner)}"
+    if winner.function in ompi_tuned.IN_PLACE_SIZES and not unsafe and not _everything(winner):
+        return (
+            f"one algorithm must serve all sizes, this one is for {sizes(winner)}: with "
+            "MPI_IN_PLACE ranks may look up different sizes, and hang"
+        )
     fanouts = {knobs[suffix] for suffix in ("_chain_fanout", "_tree_fanout") if suffix in knobs}
     if len(fanouts) > 1:
         return "a rule has one fan-out for chains and trees"

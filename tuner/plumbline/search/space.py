@@ -130,8 +130,11 @@ class Setting(_Entry, frozen=True):
 
 
 class Ignored(_Entry, frozen=True):
+    """`dead`: the library takes these and does nothing with them."""
+
     reason: str
     knobs: list[str]
+    dead: bool = False
 
 
 class Hot(_Entry, frozen=True):
