@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.model import schedules
-from plumbline.model.bounds import bound
+from plumbline.model.bounds import best_tree, bound
 from plumbline.model.costs import (
     Messages,
     Network,
@@ -87,7 +87,9 @@ def test_the_children_of_a_binomial_tree_hold_all_other_ranks(nprocs: int) -> No
 
 
 NETWORKS = st.builds(
-    lambda alpha, beta, gamma: Network((Piece(math.inf, alpha, beta),), gamma),
+    lambda alpha, beta, gamma: Network(
+        (Piece(math.inf, alpha, beta),), gamma_seconds_per_byte=gamma
+    ),
     st.floats(0, 1e-3),
     st.floats(0, 1e-6),
     st.floats(0, 1e-6),
@@ -117,18 +119,30 @@ def test_nothing_beats_the_lower_bound(
 @settings(max_examples=50, deadline=None)
 @given(nprocs=st.integers(2, 70), size=st.integers(0, 10**6), gap=st.floats(0, 1e-3))
 def test_loggp_is_never_above_hockney(nprocs: int, size: int, gap: float) -> None:
-    network = Network((Piece(math.inf, 1e-5, 1e-9),), None, gap, gap)
+    network = Network((Piece(math.inf, 1e-5, 1e-9),), send_gap_seconds=gap, receive_gap_seconds=gap)
     for one in schedules.table().values():
         path = one.cost(Shape(nprocs, size))
         assert loggp(path, network) <= hockney(path, network) * (1 + 1e-9)
 
 
 def test_a_flood_follows_by_the_gap() -> None:
-    network = Network((Piece(math.inf, 10.0, 1.0),), None, 2.0, 3.0)
+    network = Network((Piece(math.inf, 10.0, 1.0),), send_gap_seconds=2.0, receive_gap_seconds=3.0)
     into, out = cost(Messages(5, 4, "in")), cost(Messages(5, 4, "out"))
     assert hockney(into, network) == 5 * 14
     assert loggp(into, network) == 14 + 4 * (3 + 4)
     assert loggp(out, network) == 14 + 4 * (2 + 4)
+    assert loggp(cost(Messages(5, 4, "out", rounds=3)), network) == 3 * (14 + 4 * (2 + 4))
+    assert loggp(cost(Messages(5, 4, "out", window=2)), network) == 14 + 4 * 7
+    assert formula(cost(Messages(5, 4, "out", rounds=3))) == "3 α + 12 g + 60 B·β"
+
+
+def test_messages_take_what_was_measured() -> None:
+    """Between two sizes on a straight line, beyond them as α + β m goes on."""
+    network = Network((Piece(math.inf, 10.0, 1.0),), measured=((8, 20.0), (16, 60.0)))
+    assert [network.message(size) for size in (0, 8, 10, 16, 20)] == [12, 20, 30, 60, 64]
+    assert network.line(8) == 18
+    path = cost(Messages(2, 8))
+    assert (hockney(path, network), loggp(path, network)) == (36, 40)
 
 
 def test_protocols_change_with_the_size() -> None:
@@ -138,7 +152,7 @@ def test_protocols_change_with_the_size() -> None:
 
 def test_formulas_are_short() -> None:
     assert formula(cost()) == "0"
-    assert formula(cost(Messages(5, 0))) == "5 α"
+    assert formula(cost(Messages(5, 0))) == "5 α" and formula(cost(Messages(1, 0))) == "α"
     assert formula(cost(Messages(2, 512), Messages(0, 9), reduced=1536)) == (
         "2 α + 1 KiB·β + 1.5 KiB·γ"
     )
@@ -167,6 +181,28 @@ def test_bounds(function: str, nprocs: int, size: int, expected: Any) -> None:
     assert found is not None
     assert (found.rounds, found.bytes, found.reduced_bytes) == expected
     assert found.seconds == found.latency_seconds == 3.0 and found.term == "latency"
+
+
+@pytest.mark.parametrize(
+    ("nprocs", "gap", "expected"),
+    [
+        # Karp et al. 1993, figure 1: p = 8, L = 6, o = 2, g = 4 take 24; α is L + 2 o.
+        (8, 4.0, 24.0),
+        (8, 10.0, 30.0),
+        (9, 10.0, 40.0),
+        (8, 0.0, 10.0),
+        (1, 1.0, 0.0),
+    ],
+)
+def test_the_best_tree(nprocs: int, gap: float, expected: float) -> None:
+    assert best_tree(nprocs, 10.0, gap) == expected
+
+
+def test_messages_that_overlap_lower_the_bound() -> None:
+    network = Network((Piece(math.inf, 10.0, 0.0),), send_gap_seconds=4.0)
+    found = bound("MPI_Bcast", Shape(8, 0), network)
+    assert found is not None
+    assert (found.rounds_seconds, found.latency_seconds) == (30.0, 24.0)
 
 
 def test_no_bound_is_known_of_other_functions() -> None:

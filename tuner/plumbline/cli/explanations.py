@@ -61,7 +61,7 @@ def show(
 
 
 def of(found: Explanation, *, all_rows: bool) -> Iterator[RenderableType]:
-    """What is violated, or with `all_rows` every cell that was searched, with all its candidates."""
+    """What is violated; with `all_rows` every cell that was searched, with all its candidates."""
     yield Text()
     yield _basis(found.basis)
     shown = [one for one in found.cells if one.violated or all_rows]
@@ -133,9 +133,11 @@ def _sentences(cell: Explained) -> Iterator[str]:
         bound = cell.floor
         text = (
             f"  lower bound {_us(cell.floor_seconds)} µs, of {bound.term} "
-            f"({bound.rounds} α = {_us(bound.latency_seconds)} µs, "
-            f"{bound.bytes:.0f} B·β = {_us(bound.bandwidth_seconds)} µs"
+            f"({bound.rounds} α = {_us(bound.rounds_seconds)} µs, "
         )
+        if bound.latency_seconds < 0.999 * bound.rounds_seconds:
+            text += f"with messages that overlap {_us(bound.latency_seconds)} µs; "
+        text += f"{bound.bytes:.0f} B·β = {_us(bound.bandwidth_seconds)} µs"
         if bound.reduced_bytes:
             text += f", {bound.reduced_bytes:.0f} B·γ = {_us(bound.computation_seconds)} µs"
         text += f"): the default takes {cell.default_over_floor:.1f} times as long"
@@ -147,10 +149,14 @@ def _sentences(cell: Explained) -> Iterator[str]:
 def _what_the_default_is(cell: Explained) -> str:
     if not cell.default_is:
         return "no algorithm that was tried takes the default's time"
-    names = cell.default_is
-    if len(names) > 3:
-        return f"{len(names)} algorithms take the default's time, {names[0]} the nearest"
-    return f"takes the time of {' or of '.join(names)}"
+    name, *others = cell.default_is
+    text = f"takes the time of {name}"
+    (one,) = [each for each in cell.candidates if each.configuration == name]
+    if one.schedule:
+        text += f" ({one.schedule}: {one.formula})"
+    if len(others) > 3:
+        return f"{text}, and of {len(others)} others"
+    return ", and of ".join([text, *others])
 
 
 def _table(cell: Explained, *, all_rows: bool) -> Table:
@@ -184,10 +190,10 @@ def _how_far_off(found: Explanation) -> str:
     if found.typical_factor is None or found.worst_factor is None:
         return "no prediction can be compared with a measurement"
     return (
-        f"how far to trust it: of {counted(found.predictions, 'prediction')} (LogGP) half are off "
-        f"by a factor of {found.typical_factor:.2f} or more, the worst by {found.worst_factor:.1f}; "
-        f"the candidate they take for the fastest is within 5 % of the fastest that was measured "
-        f"in {found.fastest_named} of {counted(found.ranked, 'cell')}"
+        f"how far to trust it: of {counted(found.predictions, 'prediction')} (LogGP) half are "
+        f"off by a factor of {found.typical_factor:.2f} or more, the worst by "
+        f"{found.worst_factor:.1f}; the candidate they take for the fastest is within 5 % of the "
+        f"fastest of them in {found.fastest_named} of {counted(found.ranked, 'cell')}"
     )
 
 

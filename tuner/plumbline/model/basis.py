@@ -4,6 +4,7 @@ suite `explain` (measuring.py), else the last `plumbline pingpong` of this machi
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -48,15 +49,17 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
         return None
     pair = max({one.pair for one in lines}, key=_NEAR_TO_FAR.index)
     used = in_force([one for one in lines if one.pair == pair])
-    network = Network(_pieces(used))
+    trips = [one for one in table.half_trips(db, campaign.id) if one.pair == pair]
+    measured = tuple((float(one.bytes), statistics.median(one.seconds)) for one in trips)
+    network = Network(_pieces(used), measured)
     medians = runs.medians(db, campaign.id, [SUITE])
     gamma = _gamma(medians)
     gaps = {way: _gap(medians, campaign.nprocs, network, way) for way in FLOODS}
     missing = [] if gamma is not None else ["γ, so that reductions are left out of predictions"]
     if campaign.nprocs > 2 and None in gaps.values():
-        missing.append("gaps, so that LogGP is as Hockney")
+        missing.append("gaps, so that messages never overlap")
     return Basis(
-        network=Network(network.pieces, gamma, gaps["out"], gaps["in"]),
+        network=Network(network.pieces, measured, gamma, gaps["out"], gaps["in"]),
         pair=pair,
         source=source,
         deviation=statistics.fmean(one.deviation for one in used),
@@ -73,7 +76,7 @@ def in_force(lines: Sequence[Hockney]) -> list[Hockney]:
 
 def _pieces(lines: Sequence[Hockney]) -> tuple[Piece, ...]:
     """Between two pieces the border is in the middle, as sizes double."""
-    ends = [math.sqrt(a.bytes_to * b.bytes_from) for a, b in zip(lines, lines[1:], strict=False)]
+    ends = [math.sqrt(a.bytes_to * b.bytes_from) for a, b in itertools.pairwise(lines)]
     return tuple(
         Piece(end, one.alpha_seconds, one.beta_seconds_per_byte)
         for one, end in zip(lines, [*ends, math.inf], strict=True)

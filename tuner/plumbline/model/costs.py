@@ -4,10 +4,14 @@ Hockney: a message of m bytes takes t(m) = α + β m, and messages on the critic
 other (R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20, 1994). LogGP:
 of messages that one rank sends, or gets, at the same time the first takes t(m), and each further
 one a gap g + β m (A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP: incorporating
-long messages into the LogP model", SPAA 1995; β is its G). A byte that is reduced takes γ."""
+long messages into the LogP model", SPAA 1995; β is its G); t(m) is read off the measured sizes, by
+straight lines between them (as PLogP has it: T. Kielmann, H. E. Bal, K. Verstoep, "Fast measurement
+of LogP parameters for message passing platforms", IPDPS workshops 2000). A byte that is reduced
+takes γ."""
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable
 from typing import Literal
@@ -24,10 +28,12 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """What the models are fed with. `pieces` by size, the last without an end. None: not measured,
-    and left out of predictions (γ), or not told from a message of its own (gaps)."""
+    """What the models are fed with. `pieces` by size, the last without an end. `measured`: sizes of
+    messages, ascending, and their seconds; none: the pieces say it. None: not measured, and left
+    out of predictions (γ), or not told from a message of its own (gaps)."""
 
     pieces: tuple[Piece, ...]
+    measured: tuple[tuple[float, float], ...] = ()
     gamma_seconds_per_byte: float | None = None
     send_gap_seconds: float | None = None
     receive_gap_seconds: float | None = None
@@ -35,26 +41,53 @@ class Network(msgspec.Struct, frozen=True):
     def piece(self, size: float) -> Piece:
         return next((one for one in self.pieces if size <= one.bytes_to), self.pieces[-1])
 
-    def message(self, size: float) -> float:
-        """t(m) in seconds."""
+    def line(self, size: float) -> float:
+        """α + β m in seconds."""
         found = self.piece(size)
         return found.alpha_seconds + found.beta_seconds_per_byte * size
 
-    def following(self, size: float, way: Literal["in", "out"]) -> float:
-        """Of a flood, a message after the first, in seconds; never more than one by itself."""
+    def message(self, size: float) -> float:
+        """t(m) in seconds, as measured; beyond the measured sizes as α + β m goes on."""
+        known = self.measured
+        after = bisect.bisect_left(known, (size, 0.0))
+        if after < len(known) and known[after][0] == size:
+            return known[after][1]
+        if not 0 < after < len(known):
+            nearest = known[-1 if after else 0] if known else (size, self.line(size))
+            return nearest[1] + self.piece(size).beta_seconds_per_byte * (size - nearest[0])
+        (low, first), (high, last) = known[after - 1 : after + 1]
+        return first + (last - first) * (size - low) / (high - low)
+
+    def following(self, size: float, way: Literal["in", "out"], window: int = 0) -> float:
+        """Of a flood, a message after the first, in seconds; never more than one by itself. With a
+        `window` only so many are under way at a time."""
         gap = self.receive_gap_seconds if way == "in" else self.send_gap_seconds
+        alone = self.message(size)
         if gap is None:
-            return self.message(size)
-        return min(gap + self.piece(size).beta_seconds_per_byte * size, self.message(size))
+            return alone
+        more = gap + self.piece(size).beta_seconds_per_byte * size
+        return min(max(more, alone / window if window else 0.0), alone)
 
 
 class Messages(msgspec.Struct, frozen=True):
     """`count` messages of `bytes` on the critical path, one after the other; or a flood, all of
-    them into one rank or out of one at the same time."""
+    them into one rank or out of one at the same time (`window`: so many of them; 0: all), and so
+    in each of `rounds`."""
 
     count: int
     bytes: float
     flood: Literal["", "in", "out"] = ""
+    window: int = 0
+    rounds: int = 1
+
+    @property
+    def whole_ways(self) -> int:
+        """How many take their whole way before the next thing happens."""
+        return self.rounds * (1 if self.flood else self.count)
+
+    @property
+    def followers(self) -> int:
+        return self.rounds * self.count - self.whole_ways
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -68,32 +101,31 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        return sum(one.count for one in self.messages)
+        return sum(one.rounds * one.count for one in self.messages)
 
     @property
     def bytes(self) -> float:
-        return sum(one.count * one.bytes for one in self.messages)
+        return sum(one.rounds * one.count * one.bytes for one in self.messages)
 
 
 def cost(*messages: Messages, reduced: float = 0.0) -> Cost:
-    return Cost(tuple(one for one in messages if one.count > 0), reduced)
+    return Cost(tuple(one for one in messages if one.count * one.rounds > 0), reduced)
 
 
 def hockney(of: Cost, network: Network) -> float:
-    """Seconds: every message by itself."""
-    sent = sum(one.count * network.message(one.bytes) for one in of.messages)
+    """Seconds: every message by itself, each α + β m."""
+    sent = sum(one.rounds * one.count * network.line(one.bytes) for one in of.messages)
     return sent + _reduction(of, network)
 
 
 def loggp(of: Cost, network: Network) -> float:
-    """Seconds: floods follow each other by the gap. Without gaps the same as `hockney`."""
+    """Seconds: messages as measured, floods a gap apart. Of a Network of pieces alone the same as
+    `hockney`."""
     sent = 0.0
     for one in of.messages:
-        if one.flood == "":
-            sent += one.count * network.message(one.bytes)
-        else:
-            sent += network.message(one.bytes)
-            sent += (one.count - 1) * network.following(one.bytes, one.flood)
+        sent += one.whole_ways * network.message(one.bytes)
+        if one.flood:
+            sent += one.followers * network.following(one.bytes, one.flood, one.window)
     return sent + _reduction(of, network)
 
 
@@ -102,8 +134,14 @@ def _reduction(of: Cost, network: Network) -> float:
 
 
 def formula(of: Cost) -> str:
-    """`5 α + 124 B·β + 62 B·γ`, with the terms that are there."""
-    terms = [f"{of.count} α"] if of.count else []
+    """`5 α + 26 g + 124 B·β + 62 B·γ`, with the terms that are there; Hockney has α for g."""
+    counts = {
+        "α": sum(one.whole_ways for one in of.messages),
+        "g": sum(one.followers for one in of.messages),
+    }
+    terms = [
+        letter if count == 1 else f"{count} {letter}" for letter, count in counts.items() if count
+    ]
     terms += [
         f"{_size(size)}·{letter}"
         for size, letter in ((of.bytes, "β"), (of.reduced_bytes, "γ"))

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline import paths
 from plumbline.launch import launcher_for
-from plumbline.libraries import Installation
+from plumbline.libraries import find_simulated
 from plumbline.plan import TYPE_BYTES
 from plumbline.report import Report
 from plumbline.search import space as spaces
@@ -82,7 +82,7 @@ class Won(msgspec.Struct, frozen=True):
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """A cell. `default_is`: candidates that take the default's time, the nearest first; `floor`:
+    """A cell. `default_is`: candidates that take the default's time, the likeliest first; `floor`:
     the lower bound, with how many times longer default and winner take."""
 
     function: str
@@ -132,11 +132,13 @@ def read(db: Database, report: Report) -> Explanation:
 
 def _standards(library: Library, settings: Settings) -> Standards:
     """Nothing where no probe is built here: then variants of ours have no model."""
-    launcher = launcher_for(settings.place)
-    installation = Installation(library, Path(library.prefix, "bin", "mpirun"), None)
     try:
         probe = paths.layout().probe(paths.build_id(library))
-        known = list_of(probe, partial(launcher.alone, installation))
+        if settings.simulation is None:
+            known = list_of(probe)
+        else:
+            _, installation = find_simulated(settings.simulation.library, Path(library.prefix))
+            known = list_of(probe, partial(launcher_for(settings.place).alone, installation))
     except PlumblineError:
         return {}
     return {
@@ -204,7 +206,7 @@ class _Cells:
                 for one in violated
                 if one.ratio
             ],
-            default_is=self._coincide(trials),
+            default_is=self._coincide(target, trials),
             winner=won,
             floor=floor,
             floor_seconds=least,
@@ -224,16 +226,17 @@ class _Cells:
             winner.speedup_high,
         )
 
-    def _coincide(self, trials: Sequence[Trial]) -> list[str]:
-        """Algorithms of the library alone; those that the models know before decisions of other
-        libraries, which are algorithms of theirs."""
-        near = [
-            (abs(math.log(one.ratio)), one)
-            for one in trials
-            if one.variant == "default" and one.ratio and self._same(one)
-        ]
-        near.sort(key=lambda pair: pair[0])
-        return [label(one.variant, one.knobs) for _, one in near]
+    def _coincide(self, target: Target, trials: Sequence[Trial]) -> list[str]:
+        """The library's algorithms that have a model, then those without (decisions of another
+        library are one of its algorithms each), then variants of ours that have one."""
+        near = []
+        for one in trials:
+            known = self._followed(target, one) is not None
+            own = one.variant == "default"
+            if one.ratio and self._same(one) and (own or known):
+                rank = (0 if known else 1) if own else 2
+                near.append((rank, abs(math.log(one.ratio)), label(one.variant, one.knobs)))
+        return [name for *_, name in sorted(near)]
 
     def _same(self, trial: Trial) -> bool:
         if trial.ratio is None:
@@ -259,13 +262,15 @@ class _Cells:
         nprocs = self._report.campaign.nprocs
         return Shape(nprocs, volume) if of is None else of.shape(nprocs, volume)
 
-    def _priced(self, target: Target, trial: Trial, default: float) -> Priced:
+    def _followed(self, target: Target, trial: Trial) -> Followed | None:
         name = trial.variant.partition(":")[0]
+        if trial.variant != "default" and name not in self._standards:
+            return None
         standard = self._standards.get(name, {})
-        known = trial.variant == "default" or name in self._standards
-        of = None
-        if known:
-            of = followed(self._space, target.function, trial.variant, trial.knobs, standard)
+        return followed(self._space, target.function, trial.variant, trial.knobs, standard)
+
+    def _priced(self, target: Target, trial: Trial, default: float) -> Priced:
+        of = self._followed(target, trial)
         measured = None if trial.ratio is None else trial.ratio * default
         path = None if of is None else of.schedule.cost(self._shape(of, target.bytes))
         simple = fine = off = None

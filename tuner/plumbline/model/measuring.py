@@ -42,7 +42,7 @@ def plan(settings: Settings) -> Plan:
         data=data,
         blocks=settings.blocks,
         reps=settings.reps,
-        warmup=0 if simulated else 16,
+        warmup=1 if simulated else 16,
         sync=settings.start_scheme,
         pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
     )

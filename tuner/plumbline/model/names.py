@@ -42,6 +42,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segment_bytes: list[str]
     radix: list[str]
     chains: list[str]
+    window: list[str]
 
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,7 +37,7 @@ PREFIX = ("MPI_Scan", "MPI_Exscan")
 
 def _each(messages: Messages) -> Cost:
     """What comes with every message is added to what is there."""
-    return Cost((messages,), messages.count * messages.bytes)
+    return Cost((messages,), messages.rounds * messages.count * messages.bytes)
 
 
 def _fold(shape: Shape, *, back: bool = True) -> Cost:
@@ -81,8 +81,8 @@ def binomial_reduce(shape: Shape) -> Cost:
 @schedule("knomial", "MPI_Reduce", source="the binomial tree's, with k - 1 children a level")
 def knomial_reduce(shape: Shape) -> Cost:
     """k-nomial tree"""
-    rounds = levels(shape.nprocs, shape.radix) * (shape.radix - 1)
-    return _each(Messages(rounds * shape.segments, shape.segment))
+    rounds = levels(shape.nprocs, shape.radix) * shape.segments
+    return _each(Messages(shape.radix - 1, shape.segment, "in", rounds=rounds))
 
 
 @schedule("pipeline", "MPI_Reduce", source=PJESIVAC)
@@ -100,7 +100,7 @@ def chain_reduce(shape: Shape) -> Cost:
 @schedule("binary", "MPI_Reduce", source=PJESIVAC)
 def binary_reduce(shape: Shape) -> Cost:
     """segments up a binary tree: two messages a level"""
-    return _each(Messages(2 * binary_steps(shape), shape.segment))
+    return _each(Messages(2, shape.segment, "in", rounds=binary_steps(shape)))
 
 
 @schedule("rabenseifner", "MPI_Reduce", source=RABENSEIFNER)

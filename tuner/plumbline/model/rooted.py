@@ -3,6 +3,8 @@ unequal blocks, which are taken as equal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .costs import Cost, Messages, cost
 from .schedules import (
     CHAN,
@@ -37,8 +39,8 @@ def binomial_bcast(shape: Shape) -> Cost:
 @schedule("knomial", "MPI_Bcast", source="the binomial tree's, with k - 1 children a level")
 def knomial_bcast(shape: Shape) -> Cost:
     """k-nomial tree"""
-    rounds = levels(shape.nprocs, shape.radix) * (shape.radix - 1)
-    return cost(Messages(rounds * shape.segments, shape.segment))
+    rounds = levels(shape.nprocs, shape.radix) * shape.segments
+    return cost(Messages(shape.radix - 1, shape.segment, "out", rounds=rounds))
 
 
 @schedule("pipeline", "MPI_Bcast", source=PJESIVAC)
@@ -56,14 +58,15 @@ def chain_bcast(shape: Shape) -> Cost:
 @schedule("binary", "MPI_Bcast", source=PJESIVAC)
 def binary_bcast(shape: Shape) -> Cost:
     """segments down a binary tree: two messages a level"""
-    return cost(Messages(2 * binary_steps(shape), shape.segment))
+    return cost(Messages(2, shape.segment, "out", rounds=binary_steps(shape)))
 
 
 @schedule("split_binary", "MPI_Bcast", source=PJESIVAC)
 def split_bcast(shape: Shape) -> Cost:
     """halves of the vector down two halves of a binary tree, then exchanged"""
     half = _halved(shape)
-    return cost(Messages(2 * binary_steps(half), half.segment), Messages(1, half.bytes))
+    down = Messages(2, half.segment, "out", rounds=binary_steps(half))
+    return cost(down, Messages(1, half.bytes))
 
 
 @schedule("scatter_recursive_doubling", "MPI_Bcast", source=THAKUR)
@@ -89,7 +92,7 @@ def _halved(shape: Shape) -> Shape:
 @schedule("linear", *SCATTER, source=PJESIVAC)
 def linear_scatter(shape: Shape) -> Cost:
     """the root sends to one rank after the other"""
-    return cost(Messages(shape.nprocs - 1, shape.block, "out"))
+    return cost(Messages(shape.nprocs - 1, shape.block, "out", shape.window))
 
 
 @schedule("linear", *GATHER, source="seed 000, section 5.2, after " + PJESIVAC)
@@ -101,7 +104,7 @@ def linear_gather(shape: Shape) -> Cost:
 @schedule("flood", *GATHER, source=PJESIVAC)
 def flood_gather(shape: Shape) -> Cost:
     """every rank sends to the root, which waits for all messages at once"""
-    return cost(Messages(shape.nprocs - 1, shape.block, "in"))
+    return cost(Messages(shape.nprocs - 1, shape.block, "in", shape.window))
 
 
 @schedule("linear_sync", "MPI_Gather", source=PJESIVAC)
@@ -126,13 +129,22 @@ def binomial_gather(shape: Shape) -> Cost:
     return cost(*(Messages(1, each * shape.block) for each in reversed(halves(shape.nprocs))))
 
 
-@schedule("knomial", *SCATTER, *GATHER, source="the binomial tree's, with k - 1 children a level")
-def knomial_blocks(shape: Shape) -> Cost:
+@schedule("knomial", *SCATTER, source="the binomial tree's, with k - 1 children a level")
+def knomial_scatter(shape: Shape) -> Cost:
     """k-nomial tree"""
-    messages, left = [], shape.nprocs
+    return cost(*(Messages(many, size, "out") for many, size in _children(shape)))
+
+
+@schedule("knomial", *GATHER, source="the binomial tree's, with k - 1 children a level")
+def knomial_gather(shape: Shape) -> Cost:
+    """k-nomial tree"""
+    return cost(*(Messages(many, size, "in") for many, size in _children(shape)))
+
+
+def _children(shape: Shape) -> Iterator[tuple[int, float]]:
+    """Of the root at each level, the highest first: how many, and what stands behind each."""
+    left = shape.nprocs
     for level in range(levels(shape.nprocs, shape.radix) - 1, -1, -1):
         each = shape.radix**level
-        children = min(shape.radix - 1, -(-left // each) - 1)
-        messages.append(Messages(children, each * shape.block))
+        yield min(shape.radix - 1, -(-left // each) - 1), each * shape.block
         left = min(left, each)
-    return cost(*messages)

@@ -34,13 +34,15 @@ BRUCK = (
 
 class Shape(msgspec.Struct, frozen=True):
     """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
-    `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root."""
+    `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`: messages
+    that a rank has under way at a time (0: all)."""
 
     nprocs: int
     bytes: float
     segment_bytes: int = 0
     radix: int = 2
     chains: int = 4
+    window: int = 0
 
     @property
     def block(self) -> float:
