@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.launch.known import rules_of
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, options_in
 from plumbline.proof import PROFILE, REFUSING_VARIANT, for_ranks
 from plumbline.search.candidates import DEFAULT, Candidate
@@ -67,10 +66,6 @@ class Around(msgspec.Struct, frozen=True):
             if low <= size <= high:
                 return knobs
         return {}
-
-    def rules_for(self, function: str, variant: str) -> list[str]:
-        """Lines of the profile that may matter to a case."""
-        return rules_of("\n".join(self.lines), function, variant)
 
 
 AS_IT_IS = Around()
@@ -140,6 +135,11 @@ def bounds(sizes: Sequence[int], size: int) -> tuple[int, int]:
     low = math.isqrt(sizes[place - 1] * size) + 1 if place else size
     high = math.isqrt(size * sizes[place + 1]) if place + 1 < len(sizes) else size
     return max(low, size // _REACH), min(high, size * _REACH)
+
+
+def of_lines(options: dict[str, str], lines: list[str]) -> Around:
+    """What was in force in a recorded launch."""
+    return Around(options=options, rules=[_rule(one) for one in lines], lines=lines)
 
 
 def _is_rule(line: str) -> bool:

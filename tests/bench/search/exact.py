@@ -18,7 +18,7 @@ from plumbline.search.candidates import DEFAULT
 from plumbline_db.records import Header
 
 from .answers import Answer
-from .around import Around
+from .around import Around, of_lines
 from .record import TOGETHER, Item, launch
 from .store import Recorded, Store, Timed
 from .sweeps import Here
@@ -78,20 +78,39 @@ class Exact:
 
     def _key(self, case: PlanCase, around: Around) -> Key:
         """Everything that its time depends on. Starts depend on the Barrier."""
-        reached = self._reached(case)
-        rules = around.rules_for(case.function, case.variant)
+        reached, rules = self._meets(case, around)
         options = around.options
-        if not self._alone(reached, options) or (rules and case.variant == DEFAULT.variant):
-            wanted: Mapping[str, str] = options
-        else:
+        if self._alone(reached, options):
             names = {self._knob[name] for name in reached if name in self._knob}
             names.add("smpi/barrier")
-            wanted = {name: value for name, value in options.items() if name in names}
+            options = {name: value for name, value in options.items() if name in names}
         return (
             *(case.function, str(case.bytes), case.variant, str(case.ranks)),
-            *(f"{name}={value}" for name, value in sorted(wanted.items())),
-            *rules,
+            *(f"{name}={value}" for name, value in sorted(options.items())),
+            *sorted(rules),
         )
+
+    def _meets(self, case: PlanCase, around: Around) -> tuple[set[str], set[str]]:
+        """The functions of the library that it reaches, and what the profile has in place of calls
+        on its way, at the sizes that they may have."""
+        reached, rules = self._reached(case), set()
+        if case.variant == "library":
+            return reached, rules
+        done: set[str] = set()
+        while reached - done:
+            name = (reached - done).pop()
+            done.add(name)
+            for size in self._volumes(case.bytes):
+                variant = around.variant(name, size)
+                if variant != DEFAULT.variant:
+                    rules.add(f"{name}@{size}:{variant}")
+                    reached |= set(calls(name, variant) or ())
+        return reached, rules
+
+    def _volumes(self, size: int) -> list[int]:
+        """Of calls that something of `size` bytes may make: in pieces, in blocks, padded."""
+        p = self._here.settings.nprocs
+        return sorted({1, size, size // 2, size // p, size * p, -(-size // p) * p} - {0})
 
     def _reached(self, case: PlanCase) -> set[str]:
         if case.variant == "library":
@@ -131,7 +150,7 @@ class Exact:
         self._learn(found)
 
     def _learn(self, found: Recorded) -> None:
-        around = Around(options=found.options, lines=found.rules)
+        around = of_lines(found.options, found.rules)
         for one in found.cases:
             case = PlanCase(one.function, one.bytes, one.variant)
             self._known.setdefault(self._key(case, around), one)

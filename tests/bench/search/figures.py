@@ -26,12 +26,13 @@ from .sweeps import Here
 from .truth import Cell, Truth
 
 SEARCH = "search"
+PRODUCT = "plumbline"
 
 
 class Row(msgspec.Struct, frozen=True):
     """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
     the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
-    their trials. `worst_at`: the cell of the worst regret."""
+    their trials. `worst_at`: the cell of the worst regret. `removable`: of the product's table."""
 
     sweep: str
     strategy: str
@@ -116,7 +117,7 @@ def rows(
         product = _row(
             here,
             truth,
-            "plumbline",
+            PRODUCT,
             seed,
             done.launches,
             done.seconds,
@@ -167,7 +168,7 @@ def _row(
     regrets = truth.regrets(cells, choices)
     table = truth.table(choices)
     worst = max(regrets, key=lambda one: one.regret, default=None)
-    removable = truth.removable(choices, table)
+    removable = truth.removable(choices, table) if strategy == PRODUCT else []
     return Row(
         here.sweep.name,
         strategy,
@@ -195,6 +196,6 @@ def line(row: Row) -> str:
     return (
         f"{row.sweep:12} {row.seed:2} {row.strategy:10} {row.launches:5} launches "
         f"{row.seconds:8.1f} s {100 * row.share:6.1f} %  regret {100 * row.regret_mean:6.2f} % "
-        f"{100 * row.regret_worst:7.2f} %  violations {row.before:3} -> {row.left:3}, "
-        f"{len(row.removable)} removable"
+        f"{100 * row.regret_worst:7.2f} %  violations {row.before:3} -> {row.left:3}"
+        + (f", {len(row.removable)} removable" if row.strategy == PRODUCT else "")
     )

@@ -27,6 +27,7 @@ from .sweeps import Here
 PROCESSES = 2
 TOGETHER = "together"
 _ATTEMPTS = 3
+_PATIENCE_SECONDS = 3600.0
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -43,7 +44,8 @@ def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
     every = list(items(here))
     missing = [one for one in every if not store.has(one.name)]
     say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
-    starter = campaign.starter(here.bench, here.settings)
+    patient = msgspec.structs.replace(here.settings, launch_timeout_seconds=_PATIENCE_SECONDS)
+    starter = campaign.starter(here.bench, patient)
     at_once = PROCESSES if here.sweep.simulated and here.settings.nprocs < 64 else 1
     stop = threading.Event()
 
@@ -140,6 +142,10 @@ def launch(
         plan = msgspec.structs.replace(
             plan, name="sweep", seed=here.settings.seed + item.seed, knobs=here.bench.space.switch
         )
+        if here.sweep.blocks:
+            plan = msgspec.structs.replace(
+                plan, blocks=here.sweep.blocks, warmup=here.sweep.warmup, rewarm=1
+            )
         run, records = starter.start("sweep", "sweep", item.seed, plan.text(), dict(environment))
         if run.outcome == "finished":
             return _condensed(item, run, records, left, failed)

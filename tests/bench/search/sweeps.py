@@ -24,12 +24,15 @@ _FEW = ["GL3", "GL4", "GL7", "GL8", "GL12"]
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """`keys` are those of a campaign file. `launches`: how often the whole of it is recorded; one
-    launch decides on a simulated machine."""
+    """`keys` are those of a campaign file. `launches`: how often the whole of it is recorded, in
+    `blocks` each (0: those of the campaign) after `warmup` calls; one launch decides on a simulated
+    machine."""
 
     name: str
     keys: dict[str, Any]
     launches: int = 1
+    blocks: int = 0
+    warmup: int = 8
 
     @property
     def simulated(self) -> bool:
@@ -39,7 +42,7 @@ class Sweep(msgspec.Struct, frozen=True):
 def _all() -> list[Sweep]:
     patterns = {"guidelines": ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]}
     sizes = {"sizes": [256, 1024, 4096, 16384, 65536]}
-    found = [Sweep("openmpi-4", {"nprocs": 4} | sizes | patterns, launches=12)]
+    found = [Sweep("openmpi-4", {"nprocs": 4} | sizes | patterns, launches=12, blocks=4)]
     for selector in SELECTORS:
         keys = {"simulate": selector, "nprocs": 32, "guidelines": _PATTERNS, "sizes": _SIZES}
         found.append(Sweep(f"{selector}-32", keys))
