@@ -96,7 +96,9 @@ class Done:
         return len([one for one in suites if re.fullmatch("confirm-[0-9]+", one)])
 
     def cost(self, function: str, size: int, environment: dict[str, str]) -> float:
-        case = CaseRecord(0, function, "default", "default", size, size, "MPI_BYTE", "MPI_BOR", 0, 1)
+        case = CaseRecord(
+            0, function, "default", "default", size, size, "MPI_BYTE", "MPI_BOR", 0, 1
+        )
         cost, outcome = self.starter._answer(case, {}, Rules(environment))
         assert outcome == "ok"
         return cost
@@ -137,7 +139,9 @@ def world(
 
 
 ALGORITHMS = [
-    (entry.name, one.name) for entry in SPACE.function if entry.name in LATENCY
+    (entry.name, one.name)
+    for entry in SPACE.function
+    if entry.name in LATENCY
     for one in entry.algorithms
 ]
 

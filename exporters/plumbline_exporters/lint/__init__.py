@@ -1,5 +1,5 @@
-"""Says what is wrong with files that set an MPI library's collectives: rules files, parameter files,
-tables and environments, whoever wrote them.
+"""Says what is wrong with files that set an MPI library's collectives: rules files, parameter
+files, tables and environments, whoever wrote them.
 
 A file is read as the library reads it, which is silent about nearly everything; each finding names
 the line, what it does, why, and what to write in its place. One module knows one format; what is

@@ -220,6 +220,4 @@ class _Parser:
         size, algorithm, fanout, segment = (word.value for word in words)
         if not block.rules and size:
             raise _Wrong(words[0].line, f"the first rule is for {size} bytes, and must be for 0")
-        block.rules.append(
-            Rule(words[0].line, size, algorithm, fanout, segment, requests, lines)
-        )
+        block.rules.append(Rule(words[0].line, size, algorithm, fanout, segment, requests, lines))
