@@ -125,7 +125,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     (folder / "site.toml").write_text(
         f'{text}[environment]\n{SWITCH} = "1"\n{RULES} = {json.dumps(str(site))}\n'
     )
-    clean = plumbline("verify", folder / "clean.toml", "--json", "--db", folder / "clean.db")
+    clean = plumbline(
+        "verify", folder / "clean.toml", "--json", "--db", folder / "clean.db", seconds=900
+    )
     assert clean.returncode in (0, 3), clean.stderr
     database = folder / "plumbline.db"
     said = plumbline("campaign", folder / "site.toml", "--db", database, seconds=3000)
