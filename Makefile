@@ -68,9 +68,10 @@ test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
 
-test-campaigns: setup $(STAMPS)/test-packages build  ## a campaign with a pretended MVAPICH2 (minutes)
+test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended MVAPICH2, a site with bad rules, three in a row (some 20 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
+	        tests/tuner/three_campaigns.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

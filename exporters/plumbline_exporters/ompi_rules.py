@@ -171,7 +171,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines += heading(bundle, "Dynamic rules for coll/tuned of Open MPI, written by Plumbline.")
     if bundle.site_rules:
         lines += [
-            "# It takes the place of the site's rules file; what no winner decides is as it is there.",
+            "# It takes the place of the site's own; what no winner decides is as it is there.",
             f"# Winners are marked: {ompi_site.MARK}.",
         ]
     lines += [

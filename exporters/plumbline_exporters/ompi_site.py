@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint import rules_reader
@@ -34,14 +33,14 @@ class Rule(msgspec.Struct, frozen=True, order=True):
 Table = Mapping[str, Mapping[int, Sequence[Rule]]]
 
 
-def joined(ours: Table, text: str, library: Library, *, unsafe: bool) -> dict[str, dict[int, list[Rule]]]:
-    """`ours` over the rules of the file `text`. PlumblineError when the library drops that file."""
+def joined(
+    ours: Table, text: str, library: Library, *, unsafe: bool
+) -> dict[str, dict[int, list[Rule]]]:
+    """`ours` over the rules of the file `text`. Of a file that is not whole the library takes
+    nothing."""
     file = rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
     if file.error:
-        raise PlumblineError(
-            f"the site's rules file is not in force: line {file.error_line}: {file.error}; mend it, "
-            "or take it out of the campaign's settings"
-        )
+        file.sections.clear()
     found: dict[str, dict[int, list[Rule]]] = {}
     for function, collective in ompi_tuned.COLLECTIVES.items():
         site = _Site(file, collective, unsafe=unsafe)

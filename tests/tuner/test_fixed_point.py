@@ -28,6 +28,7 @@ from tests.tuner.simulated import (
     LATENCY,
     SPACE,
     Costs,
+    Interrupted,
     Rules,
     SimulatedStarter,
     bench,
@@ -59,12 +60,19 @@ class Done:
         costs: Costs,
         guidelines: Guidelines,
         settings: Settings,
+        *,
+        stop_after: int | None = None,
         **noise: float,
     ) -> None:
         parts = {one.variant: one.uses for one in guidelines.patterns}
-        self.starter = SimulatedStarter(costs, parts=parts, **(noise or QUIET))  # type: ignore[arg-type]
+        self.starter = SimulatedStarter(
+            costs,
+            parts=parts,
+            stop_after=stop_after,
+            **(noise or QUIET),  # type: ignore[arg-type]
+        )
         there = bench(guidelines)
-        started = identity.begin(db, there, settings, new=True)
+        started = identity.begin(db, there, settings, new=False)
         lab = Laboratory(db, started.id, self.starter)
         self.campaign = loop.Loop(lab, there, started, settings, folder).run()
         self._db, self._folder = db, folder
@@ -96,7 +104,9 @@ class Done:
         return len([one for one in suites if re.fullmatch("confirm-[0-9]+", one)])
 
     def cost(self, function: str, size: int, environment: dict[str, str]) -> float:
-        case = CaseRecord(0, function, "default", "default", size, size, "MPI_BYTE", "MPI_BOR", 0, 1)
+        case = CaseRecord(
+            0, function, "default", "default", size, size, "MPI_BYTE", "MPI_BOR", 0, 1
+        )
         cost, outcome = self.starter._answer(case, {}, Rules(environment))
         assert outcome == "ok"
         return cost
@@ -137,7 +147,9 @@ def world(
 
 
 ALGORITHMS = [
-    (entry.name, one.name) for entry in SPACE.function if entry.name in LATENCY
+    (entry.name, one.name)
+    for entry in SPACE.function
+    if entry.name in LATENCY
     for one in entry.algorithms
 ]
 
@@ -188,6 +200,34 @@ def test_any_guidelines_come_to_an_end(tmp_path: Path, db: Database, seed: int) 
     # Each turn but the last searches cells for the first or second time, or drops a winner.
     cells = len(done._cells)
     assert done.turns() <= 4 * cells
+
+
+@pytest.mark.parametrize("seed", [2, 8, 11])
+def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int) -> None:
+    """Through rounds that do not stand and winners that are undone."""
+    guidelines, costs = fragile_world(seed)
+    settings = exact(**({} if seed % 2 else {"variants": []}))
+
+    def run(folder: Path, stop_after: int | None = None) -> Done:
+        with Database.open(folder / "plumbline.db", write=True) as db:
+            return Done(db, folder / "out", costs, guidelines, settings, stop_after=stop_after)
+
+    def left_by(folder: Path, done: Done) -> tuple[object, ...]:
+        with Database.open(folder / "plumbline.db") as db:
+            id = done.campaign.id
+            tables_ = [verdicts.get(db, id, stage) for stage in verdicts.stages(db, id)]
+            said = [(one.kind, one.text) for one in events.get(db, id)]
+            return winners.get(db, id), tables_, said
+
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    whole = run(tmp_path / "whole")
+    launches = whole.starter.launches
+    for number in range(0, len(launches), 7):
+        with pytest.raises(Interrupted):
+            run(tmp_path / "parts", stop_after=min(7, len(launches) - number - 1))
+    parts = run(tmp_path / "parts")
+    assert left_by(tmp_path / "parts", parts) == left_by(tmp_path / "whole", whole)
 
 
 def incurable(limit: float = 0.3) -> Costs:

@@ -162,7 +162,9 @@ class Loop:
         environment = os.environ | self._bench.installation.environment
         for name in self._bench.family.settings_in(environment):
             if name not in self._settings.fixed:
-                self._event("left out", f"{name} is set here, and in force in no launch")
+                named = name in site_rules.variables(self._bench)
+                hint = " (the table environment of a campaign file may name it)" if named else ""
+                self._event("left out", f"{name} is set here, and in force in no launch{hint}")
         if self._site is not None:
             self._event(SITE_RULES, self._site.text)
             self._event(

@@ -78,9 +78,7 @@ def confirm(
     if harm:
         again = f"{suite}-again"
         harm = _seen_again(lab, again, settings, environment, winners, left, harm)
-    strange = {
-        cell: found for cell, found in harm.items() if not reaching(winners, cell, built_on)
-    }
+    strange = {cell: found for cell, found in harm.items() if not reaching(winners, cell, built_on)}
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = f"{suite}-once-more"

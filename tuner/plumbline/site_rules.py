@@ -88,4 +88,3 @@ def over(space: Space) -> Space:
         for entry in space.function
     ]
     return msgspec.structs.replace(space, hot=None, function=function)
-

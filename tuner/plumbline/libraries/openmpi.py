@@ -203,8 +203,8 @@ def _to_hosts(placement: Placement, reach: Reach) -> list[str]:
 
 
 def rules_canary(text: str) -> str:
-    """A rules file in which every algorithm but 0 (the library's own decision) does not exist; where
-    winners are marked, theirs."""
+    """A rules file in which every algorithm but 0 (the library's own decision) does not exist; or,
+    where winners are marked, those of theirs."""
     lines = []
     marked = any(_mark(line) for line in text.splitlines())
     for line in text.splitlines():

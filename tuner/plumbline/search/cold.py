@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline import libraries
 from plumbline.libraries import Family
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
@@ -176,7 +177,7 @@ class ColdHeat:
             cases=tuple(dict.fromkeys(cases)),
         )
         family: Family = self._lab.starter.family
-        extra = dict(self._environment) | family.in_environment(setting.knobs())
+        extra = libraries.beside(family, self._environment, setting.knobs())
         done = self._lab.launch(setting.suite, setting.sequence, plan, extra)
         setting.sequence += 1
         if done.run.outcome == "failed":

@@ -71,9 +71,7 @@ def _levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
         reach[name] = seen
     left, found = set(waits), list[set[str]]()
     while left:
-        level = {
-            name for name in left if all(name in reach[other] for other in reach[name] & left)
-        }
+        level = {name for name in left if all(name in reach[other] for other in reach[name] & left)}
         found.append(level)
         left -= level
     return found
@@ -125,4 +123,3 @@ class Neighbours:
             if ratio * becomes.get(here, 1.0) / becomes.get(larger, 1.0) > self._limit:
                 found[here] = name
         return found
-

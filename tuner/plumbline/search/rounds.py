@@ -117,7 +117,9 @@ class Rounds:
                 around |= in_force(winners, suite)
             race = self._race(self._menu, suite, around)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
-            self._lab.progress.step(f"searching {counted(len(targets), 'cell')}, round {number}{of}")
+            self._lab.progress.step(
+                f"searching {counted(len(targets), 'cell')}, round {number}{of}"
+            )
             found += self._run(
                 race,
                 self._menu,
@@ -177,7 +179,9 @@ class Rounds:
         """The last race that has measured what it is, where it is."""
         for raced in reversed(self._races):
             for target, trials in raced.trials.items():
-                if outcome.holds(winner, target) and any(outcome.is_of(one, winner) for one in trials):
+                if outcome.holds(winner, target) and any(
+                    outcome.is_of(one, winner) for one in trials
+                ):
                     return raced
         return None
 
