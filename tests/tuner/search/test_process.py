@@ -72,7 +72,7 @@ class Machine(SimulatedStarter):
         self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
     ) -> tuple[float, str]:
         """What it was started with changes no communicator."""
-        own = {name: value for name, value in knobs.items() if name != EAGER}
+        own = {name: value for name, value in knobs.items() if name.startswith("coll_")}
         return super()._answer(case, own, rules)
 
     def _library(
