@@ -26,6 +26,7 @@ from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
+    CaseRecord,
     Check,
     ProbeRecord,
     Run,
@@ -67,11 +68,17 @@ class Machine(SimulatedStarter):
             ]
         return run, records
 
+    def _answer(
+        self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        """What it was started with changes no communicator."""
+        own = {name: value for name, value in knobs.items() if name.startswith("coll_")}
+        return super()._answer(case, own, rules)
+
     def _library(
         self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
     ) -> tuple[float, str]:
-        own = {name: value for name, value in knobs.items() if name != EAGER}
-        seconds, said = super()._library(function, size, own, rules)
+        seconds, said = super()._library(function, size, knobs, rules)
         return seconds * (self._effect(function, size, self._value) if self._value else 1), said
 
 

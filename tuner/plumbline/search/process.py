@@ -31,8 +31,9 @@ from .outcome import label
 from .select import Weights
 from .space import FunctionSpace, Parameter, Setting, Space
 
-# Launches of each value by the end of a heat, and how many values go on after it.
-HEATS = ((2, 8), (5, 3), (10, 3))
+# Launches of each value by the end of a heat, and how many values go on after it. Those of the last
+# heat alone decide: the others have chosen what is in it.
+HEATS = ((2, 8), (5, 3), (12, 3))
 _ONE_LAUNCH = ((1, 3),)
 # A launch may fail by chance: so many in a row condemn.
 _IN_A_ROW = 2
@@ -149,6 +150,7 @@ class ProcessWide:
             if not left:
                 break
             self._lab.progress.step(f"trying {counted(len(left), 'setting')} of the process")
+            since = done
             for turn in range(done, launches):
                 plain.advance()
                 for one in left:
@@ -157,7 +159,7 @@ class ProcessWide:
             done = launches
             left = [one for one in left if one.sequence]
             for one in left:
-                one.ratios = self._ratios(suite, one)
+                one.ratios = self._ratios(suite, one, since)
             left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
             left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
         best = next((one for one in left if self._is_better(one.ratios)), None)
@@ -238,8 +240,9 @@ class ProcessWide:
                 return f"{where}: {check.outcome.replace('_', ' ')}: {check.detail}"
         return ""
 
-    def _ratios(self, plain: str, one: _Entered) -> dict[Target, list[float]]:
-        """log(with the value / without), a launch each, of the cells that all launches have."""
+    def _ratios(self, plain: str, one: _Entered, since: int) -> dict[Target, list[float]]:
+        """log(with the value / without), a launch each from the turn `since` on, of the cells that
+        all launches have."""
         lab = self._lab
         theirs = index(runs.medians(lab.db, lab.campaign, [plain]))
         ours = index(runs.medians(lab.db, lab.campaign, [one.suite]))
@@ -248,10 +251,12 @@ class ProcessWide:
         for cell in self._cells:
             without = list(theirs.get((cell, DEFAULT), {}).values())
             under = list(ours.get((cell, candidate), {}).values())
-            if len(under) == len(one.rounds) and under and len(without) > max(one.rounds):
+            turns = one.rounds
+            if len(under) == len(turns) and turns and since <= turns[-1] < len(without):
                 found[cell] = [
                     math.log(seconds / without[turn])
                     for turn, seconds in zip(one.rounds, under, strict=True)
+                    if turn >= since
                 ]
         return found
 
@@ -311,7 +316,7 @@ class ProcessWide:
             ratio=None if found is None else found.ratio,
             ratio_low=None if found is None else found.low,
             ratio_high=None if found is None else found.high,
-            launches=len(one.rounds) if found is not None else 0,
+            launches=found.n if found is not None else 0,
             detail=one.flaw or detail,
         )
 
