@@ -46,7 +46,7 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     }
     dashes = series | {
         "scale": domain | {"range": [_SERIES[name][1] for name in shown]},
-        "legend": legend,
+        "legend": None,
     }
     shapes = series | {
         "scale": domain | {"range": [_SERIES[name][2] for name in shown]},
