@@ -131,8 +131,10 @@ def test_a_flood_follows_by_the_gap() -> None:
     assert hockney(into, network) == 5 * 14
     assert loggp(into, network) == 14 + 4 * (3 + 4)
     assert loggp(out, network) == 14 + 4 * (2 + 4)
+    assert loggp(cost(Messages(5, 4, "both")), network) == 14 + 4 * (2 + 3 + 4)
     assert loggp(cost(Messages(5, 4, "out", rounds=3)), network) == 3 * (14 + 4 * (2 + 4))
     assert loggp(cost(Messages(5, 4, "out", window=2)), network) == 14 + 4 * 7
+    assert loggp(cost(Messages(5, 4, "out", window=5)), network) == loggp(out, network)
     assert formula(cost(Messages(5, 4, "out", rounds=3))) == "3 α + 12 g + 60 B·β"
 
 

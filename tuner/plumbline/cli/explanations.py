@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -46,8 +47,10 @@ def show(
     with Database.open(database) as db:
         found = [explaining.read(db, one) for one in reports]
     if svg is not None:
-        heading = tables.heading(reports[0]).plain.partition("\n")[0]
-        common.write(svg, chart.render(picture.specification(found[0], heading)))
+        one = reports[0]
+        title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
+        title = textwrap.wrap("; ".join([*title, counted(one.campaign.nprocs, "rank")]), 80)
+        common.write(svg, chart.render(picture.specification(found[0], title)))
         click.echo(str(svg))
     elif as_json:
         documents = [
@@ -147,6 +150,8 @@ def _sentences(cell: Explained) -> Iterator[str]:
 
 
 def _what_the_default_is(cell: Explained) -> str:
+    if not cell.candidates:
+        return "not searched: nothing to compare the default's time with"
     if not cell.default_is:
         return "no algorithm that was tried takes the default's time"
     name, *others = cell.default_is

@@ -98,12 +98,11 @@ def _gamma(medians: Sequence[Medians]) -> float | None:
 
 
 def _gap(medians: Sequence[Medians], nprocs: int, network: Network, way: str) -> float | None:
-    """Of a flood of p - 1 messages, what each but the first adds beyond its bytes."""
+    """Of a flood of p - 1 messages of next to nothing, what each but the first adds."""
     function, variant = FLOODS[way]
     for one in medians:
         if (one.case.function, one.case.variant) == (function, variant) and nprocs > 2:
             block = one.case.bytes / nprocs
             more = statistics.median(one.seconds) - network.message(block)
-            beta = network.piece(block).beta_seconds_per_byte
-            return max(0.0, more / (nprocs - 2) - beta * block)
+            return max(0.0, more / (nprocs - 2))
     return None

@@ -3,11 +3,11 @@
 Hockney: a message of m bytes takes t(m) = α + β m, and messages on the critical path follow each
 other (R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20, 1994). LogGP:
 of messages that one rank sends, or gets, at the same time the first takes t(m), and each further
-one a gap g + β m (A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP: incorporating
-long messages into the LogP model", SPAA 1995; β is its G); t(m) is read off the measured sizes, by
-straight lines between them (as PLogP has it: T. Kielmann, H. E. Bal, K. Verstoep, "Fast measurement
-of LogP parameters for message passing platforms", IPDPS workshops 2000). A byte that is reduced
-takes γ."""
+one a gap and its bytes, g + G m (A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP:
+incorporating long messages into the LogP model", SPAA 1995; G is the least β here); t(m) is read
+off the measured sizes, by straight lines between them (as PLogP has it: T. Kielmann, H. E. Bal, K.
+Verstoep, "Fast measurement of LogP parameters for message passing platforms", IPDPS workshops
+2000). A byte that is reduced takes γ."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+
+Flood = Literal["", "in", "out", "both"]
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -58,25 +60,31 @@ class Network(msgspec.Struct, frozen=True):
         (low, first), (high, last) = known[after - 1 : after + 1]
         return first + (last - first) * (size - low) / (high - low)
 
-    def following(self, size: float, way: Literal["in", "out"], window: int = 0) -> float:
+    def following(self, size: float, way: Flood, window: int = 0) -> float:
         """Of a flood, a message after the first, in seconds; never more than one by itself. With a
         `window` only so many are under way at a time."""
-        gap = self.receive_gap_seconds if way == "in" else self.send_gap_seconds
         alone = self.message(size)
+        gap = self._gap(way)
         if gap is None:
             return alone
-        more = gap + self.piece(size).beta_seconds_per_byte * size
-        return min(max(more, alone / window if window else 0.0), alone)
+        wire = size * min(one.beta_seconds_per_byte for one in self.pieces)
+        return min(max(gap + wire, alone / window if window else 0.0), alone)
+
+    def _gap(self, way: Flood) -> float | None:
+        into, out = self.receive_gap_seconds, self.send_gap_seconds
+        if way == "both":
+            return None if into is None or out is None else into + out
+        return into if way == "in" else out
 
 
 class Messages(msgspec.Struct, frozen=True):
     """`count` messages of `bytes` on the critical path, one after the other; or a flood, all of
-    them into one rank or out of one at the same time (`window`: so many of them; 0: all), and so
-    in each of `rounds`."""
+    them into one rank, out of one, or both, at the same time (`window`: so many of them; 0: all),
+    and so in each of `rounds`."""
 
     count: int
     bytes: float
-    flood: Literal["", "in", "out"] = ""
+    flood: Flood = ""
     window: int = 0
     rounds: int = 1
 
@@ -125,7 +133,8 @@ def loggp(of: Cost, network: Network) -> float:
     for one in of.messages:
         sent += one.whole_ways * network.message(one.bytes)
         if one.flood:
-            sent += one.followers * network.following(one.bytes, one.flood, one.window)
+            window = one.window if one.window < one.count else 0
+            sent += one.followers * network.following(one.bytes, one.flood, window)
     return sent + _reduction(of, network)
 
 

@@ -51,7 +51,7 @@ def neighbour_allgather(shape: Shape) -> Cost:
 @schedule("flood", *ALLGATHER, *ALLTOALL, source=THAKUR)
 def flood(shape: Shape) -> Cost:
     """every rank sends to every other, all at once"""
-    return cost(Messages(shape.nprocs - 1, shape.block, "in", shape.window))
+    return cost(Messages(shape.nprocs - 1, shape.block, "both", shape.window))
 
 
 @schedule("pairwise", *ALLGATHER, *ALLTOALL, source=THAKUR)

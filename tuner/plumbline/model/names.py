@@ -29,6 +29,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ours: list[str] = []
     segment_bytes: int = 0
     radix: int = 0
+    window: int = 0
 
     def of(self, family: str) -> list[str]:
         names = getattr(self, family, []) if family in FAMILIES else []
@@ -106,6 +107,6 @@ def followed(
         entry = known.entry(space.family, function, knobs[of.knob])
     if entry is None:
         return None
-    own = {"segment_bytes": entry.segment_bytes, "radix": entry.radix}
+    own = {name: getattr(entry, name) for name in ("segment_bytes", "radix", "window")}
     given = {name: value for name, value in own.items() if value}
     return Followed(schedules.find(function, entry.name), given | known.numbers(values))

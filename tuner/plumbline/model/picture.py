@@ -23,14 +23,15 @@ _SERIES = {
 }
 
 
-def specification(found: Explanation, title: str) -> dict[str, Any]:
+def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
+    """`title`: its lines."""
     values = _curves(found)
     for cell in found.cells:
         values += _candidates(cell)
     shown = [name for name in _SERIES if any(one["series"] == name for one in values)]
     series = {"field": "series", "type": "nominal"}
     domain = {"domain": shown}
-    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 120}
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 90}
     encoding = {
         "x": {"field": "bytes", "type": "ordinal", "title": "bytes", "axis": {"labelAngle": -45}},
         "y": {
@@ -45,7 +46,7 @@ def specification(found: Explanation, title: str) -> dict[str, Any]:
     }
     dashes = series | {
         "scale": domain | {"range": [_SERIES[name][1] for name in shown]},
-        "legend": legend,
+        "legend": None,
     }
     shapes = series | {
         "scale": domain | {"range": [_SERIES[name][2] for name in shown]},
@@ -66,7 +67,7 @@ def specification(found: Explanation, title: str) -> dict[str, Any]:
         {"transform": [front], "mark": points, "encoding": encoding | {"shape": shapes}},
     ]
     return {
-        "title": {"text": title, "subtitle": _says(found), "anchor": "start"},
+        "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
         "data": {"values": values},
         "facet": {"field": "function", "type": "nominal", "title": None},
         "columns": 2,

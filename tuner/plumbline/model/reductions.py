@@ -69,7 +69,7 @@ def linear_reduce(shape: Shape) -> Cost:
 @schedule("flood", "MPI_Reduce", source=PJESIVAC)
 def flood_reduce(shape: Shape) -> Cost:
     """every rank sends to the root, which waits for all messages at once"""
-    return _each(Messages(shape.nprocs - 1, shape.bytes, "in"))
+    return _each(Messages(shape.nprocs - 1, shape.bytes, "in", shape.window))
 
 
 @schedule("binomial", "MPI_Reduce", source=f"{THAKUR}; {PJESIVAC}")
@@ -81,8 +81,8 @@ def binomial_reduce(shape: Shape) -> Cost:
 @schedule("knomial", "MPI_Reduce", source="the binomial tree's, with k - 1 children a level")
 def knomial_reduce(shape: Shape) -> Cost:
     """k-nomial tree"""
-    rounds = levels(shape.nprocs, shape.radix) * shape.segments
-    return _each(Messages(shape.radix - 1, shape.segment, "in", rounds=rounds))
+    rounds = levels(shape.nprocs, shape.radix) * (shape.radix - 1)
+    return _each(Messages(rounds * shape.segments, shape.segment))
 
 
 @schedule("pipeline", "MPI_Reduce", source=PJESIVAC)
@@ -100,7 +100,7 @@ def chain_reduce(shape: Shape) -> Cost:
 @schedule("binary", "MPI_Reduce", source=PJESIVAC)
 def binary_reduce(shape: Shape) -> Cost:
     """segments up a binary tree: two messages a level"""
-    return _each(Messages(2, shape.segment, "in", rounds=binary_steps(shape)))
+    return _each(Messages(2 * binary_steps(shape), shape.segment))
 
 
 @schedule("rabenseifner", "MPI_Reduce", source=RABENSEIFNER)
