@@ -1,4 +1,4 @@
-"""Reads a rules file as Open MPI 6 does (coll/tuned's JSON reader), but complains where it is silent.
+"""Reads a rules file as Open MPI 6 does (JSON), but complains where it is silent.
 
 The first block whose communicator sizes and the first rule whose message sizes fit are taken, ends
 included; what fits nothing is the library's own decision."""
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 COLLECTIVES = {
-    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast",
-    "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",
-    "scatter", "scatterv",
+    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier",
+    "bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block",
+    "scan", "scatter", "scatterv",
 }  # fmt: skip
 DISTRIBUTIONS = {"any", "one-per-node", "single-node"}
 PARAMETERS = ("alg", "faninout", "seg_size", "reqs")

@@ -121,7 +121,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         )
         store.write(one, contents | copies)
     if not dry_run:
-        targets.carry_out(edits, shared=place.shared)
+        targets.carry_out(edits, store)
     return Outcome(
         scope=place.scope,
         name=place.name,

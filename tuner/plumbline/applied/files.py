@@ -68,24 +68,26 @@ def writable(found: Found) -> None:
         )
 
 
-def replace(found: Found, data: bytes | None, *, mode: int = 0o666) -> None:
+def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
     """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
-    `mode`, without what the umask takes unless it is for all (0o644)."""
+    `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
+    file: nobody else uses that name now, so that one which is there is left of a killed process."""
     if read(found.path).data != found.data:
         raise TryLaterError(f"{found.path} has just been changed by somebody else; try again")
+    part = found.real.with_name(f".{found.real.name}.plumbline-{whose}")
     try:
+        part.unlink(missing_ok=True)
         if data is None:
             found.real.unlink(missing_ok=True)
         else:
             found.real.parent.mkdir(parents=True, exist_ok=True)
-            _write(found, data, mode)
+            _write(found, part, data, mode)
         sync_folder(found.real.parent)
     except OSError as error:
         raise PlumblineError(f"cannot write {found.path}: {error.strerror}") from error
 
 
-def _write(found: Found, data: bytes, mode: int) -> None:
-    part = found.real.with_name(f".{found.real.name}.plumbline.{os.getpid()}")
+def _write(found: Found, part: Path, data: bytes, mode: int) -> None:
     try:
         with part.open("xb") as file:
             file.write(data)

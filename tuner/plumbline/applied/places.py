@@ -178,8 +178,8 @@ def site_root(mpi_prefix: Path | None, name: str | None) -> Path:
         return SITE
     try:
         family, installation = libraries.find(mpi_prefix)
+        if installation.library.family != "openmpi":
+            return SITE
+        return place("site", family, installation).root
     except PlumblineError:
         return SITE
-    if installation.library.family != "openmpi":
-        return SITE
-    return place("site", family, installation).root

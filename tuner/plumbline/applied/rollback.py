@@ -69,7 +69,7 @@ def _rollback(
         if edit.change is not None:
             files.writable(edit.found)
     if not dry_run:
-        targets.carry_out(edits, shared=scope != "user")
+        targets.carry_out(edits, store)
     return Outcome(
         scope=scope,
         name=store.name,

@@ -128,12 +128,13 @@ def _target(one: Set | None, path: Path) -> Target | None:
     return next((target for target in targets if target.path == str(path)), None)
 
 
-def carry_out(edits: Sequence[Edit], *, shared: bool) -> None:
+def carry_out(edits: Sequence[Edit], store: Store) -> None:
     """One file after the other, each as a whole."""
     for edit in edits:
         if edit.change is None:
             continue
-        files.replace(edit.found, edit.after, mode=0o644 if shared else 0o666)
+        mode = 0o644 if store.shared else 0o666
+        files.replace(edit.found, edit.after, store.name, mode=mode)
         if edit.after is None:
             for folder in reversed(edit.made):
                 try:
