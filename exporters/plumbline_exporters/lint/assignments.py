@@ -62,6 +62,8 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     number, joined, start = 0, "", 0
     for physical in text.splitlines():
         number += 1
+        if not joined and physical.lstrip().startswith("--"):  # a comment of Lua
+            continue
         start = start or number
         joined += physical
         if joined.endswith("\\"):

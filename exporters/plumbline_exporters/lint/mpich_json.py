@@ -12,7 +12,9 @@ from plumbline_exporters.lint.json_reader import Node, NotJson, read
 
 SUMMARY = "MPICH's table of algorithms or compositions (JSON)"
 _LEAF = re.compile(r"(?:algorithm|composition)=(?P<name>\w+)\Z")
-_NAME = re.compile(r"MPIR_(?P<function>[A-Z][a-z_]*?)_(?:intra|allcomm|inter)_(?P<algorithm>\w+)\Z")
+_NAME = re.compile(
+    r"MPIR_(?P<function>[A-Z][a-z_]*?)_(?P<kind>intra|allcomm|inter)_(?P<algorithm>\w+)\Z"
+)
 _TESTS = re.compile(
     r"(?:collective=\w+|comm_type=(?:intra|inter)|is_\w+=(?:yes|no)|comm_hierarchy=\w+"
     r"|comm_size(?:<=?[0-9]+|=(?:pow2|node_comm_size|any))"
@@ -155,7 +157,7 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
             "ends", f"take an algorithm MPIR_{collective.partition('=')[2].capitalize()}_…",
         )  # fmt: skip
         return
-    if function not in mpich_coll.COLLECTIVES:
+    if function not in mpich_coll.COLLECTIVES or match["kind"] == "inter":
         return
     tests = [one for one, _ in path]
     for what, value in mpich_coll.guards(function, match["algorithm"]):
