@@ -1,4 +1,4 @@
-"""What the linter says corrupts data does so on the real library; what Plumbline exports does not."""
+"""What the linter says corrupts data does so on the real library; what is exported does not."""
 
 from __future__ import annotations
 
