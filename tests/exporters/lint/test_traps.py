@@ -314,7 +314,7 @@ def table(bcast: object, **collectives: object) -> str:
 
 BINOMIAL = {"algorithm=MPIR_Bcast_intra_binomial": {}}
 RING = {"algorithm=MPIR_Allreduce_intra_ring": {}}
-DOUBLING = {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}}
+RIGHT = {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}}
 TABLES = [
     (table({"avg_msg_size<=8": BINOMIAL, "avg_msg_size=any": BINOMIAL}), None),
     (table({"avg_msg_size<=8": BINOMIAL}), ("fails", "nothing-for-the-rest")),
@@ -326,10 +326,10 @@ TABLES = [
     (table(RING), ("fails", "of-another-function")),
     (table(BINOMIAL, allreduce=RING), ("corrupts", "unguarded")),
 
-        (table(BINOMIAL, allreduce={"is_commutative=yes": RING, "is_commutative=no": DOUBLING}), None),
+        (table(BINOMIAL, allreduce={"is_commutative=yes": RING, "is_commutative=no": RIGHT}), None),
     (json.dumps({"collective=bcast": BINOMIAL}), ("fails", "missing-collectives")),
     (table(BINOMIAL).replace("bcast", "x bcast", 1).replace(": {}", ":", 1), ("fails", "not-json")),
-    (table(BINOMIAL)[:-1] + ', "collective=bcast": ' + json.dumps({"comm_size=any": BINOMIAL}) + "}",
+    (table(BINOMIAL)[:-1] + ', "collective=bcast": ' + json.dumps({"any": BINOMIAL}) + "}",
      ("misread", "key-twice")),
 ]  # fmt: skip
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "results": "Violation tables, winners and costs of a campaign.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
-    "lint": "What is wrong with rules files, parameter files and environments.",
+    "lint": "What is wrong with rules files and environments.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "serve": "Answer /metrics and a start page from the database.",
