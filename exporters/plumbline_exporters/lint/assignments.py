@@ -17,6 +17,8 @@ _LUA = re.compile(
 _MODULE_VERBS = ("setenv", "pushenv", "prepend-path", "append-path")
 _EXPORTS = ("export", "declare", "typeset", "local", "env", "readonly")
 _STARTERS = re.compile(r"(?:.*/)?(?:mpirun|mpiexec|orterun|prterun|srun|mpiexec\.hydra)\Z")
+_PARAMETER = re.compile(r"(?P<name>\w+)\s*=(?P<value>.*)\Z")
+_OPTION = re.compile(r"--?mca\s+(?P<name>\w+)\s+(?P<value>.*)\Z")
 _UNKNOWN = re.compile(r"[$`]")
 
 
@@ -62,6 +64,8 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     number, joined, start = 0, "", 0
     for physical in text.splitlines():
         number += 1
+        if not joined and physical.lstrip().startswith("--"):  # a comment of Lua
+            continue
         start = start or number
         joined += physical
         if joined.endswith("\\"):
@@ -139,17 +143,17 @@ def _value(word: str) -> str | None:
 
 
 def of_parameters(text: str) -> tuple[list[Assignment], list[int]]:
-    """Of a parameter file of Open MPI (`name = value`); and the lines that are not such ones. What
-    follows a value in its line is part of it, a comment too."""
+    """Of a parameter file of Open MPI: `name = value`, or `--mca name value`; and the lines that
+    are neither. What follows a value in its line is part of it, a comment too."""
     found: list[Assignment] = []
     strange: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
-        if not bare or bare[0] == "#":
+        if not bare or bare[0] == "#" or re.match(r"--?x\s", bare):
             continue
-        name, equals, value = (part.strip() for part in bare.partition("="))
-        if equals and re.fullmatch(r"\w+", name):
-            found.append(Assignment(number, name, value))
+        match = _PARAMETER.match(bare) or _OPTION.match(bare)
+        if match is not None:
+            found.append(Assignment(number, match["name"], match["value"].strip()))
         else:
             strange.append(number)
     return found, strange

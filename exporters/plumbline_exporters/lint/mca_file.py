@@ -11,7 +11,6 @@ from plumbline_exporters.lint.assignments import of_parameters
 from plumbline_exporters.lint.finding import Context, Finding
 
 SUMMARY = "parameter file of Open MPI (name = value)"
-_COMMAND_LINE = re.compile(r"\s*-{1,2}(?:mca|x|np?|am|tune)\b")
 
 
 def recognises(name: str, text: str) -> bool:
@@ -33,18 +32,16 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     given, strange = of_parameters(text)
     lines = text.splitlines()
     for number in strange:
-        line = lines[number - 1]
-        if _COMMAND_LINE.match(line):
+        yield Finding(
+            number, "ignored", "not-a-parameter",
+            f"{lines[number - 1].strip()!r} is not name = value: Open MPI complains at every start "
+            "and goes on without it", "write name = value",
+        )  # fmt: skip
+    for one in given:
+        if one.value and re.fullmatch(r"([\"']).*\1", one.value):
             yield Finding(
-                number, "ignored", "words-of-a-command-line",
-                f"{line.strip()!r} is for a file that --tune names; here it is no parameter",
-                "write name = value",
-            )  # fmt: skip
-        else:
-            yield Finding(
-                number, "ignored", "not-a-parameter",
-                f"{line.strip()!r} is not name = value: Open MPI complains at every start and goes "
-                "on without it", "write name = value",
+                one.line, "misread", "quoted-value",
+                f"{one.name}: the quotes are part of the value here", "write it without quotes",
             )  # fmt: skip
     for one in given:
         if one.name.startswith(ompi_parameters.PREFIX):

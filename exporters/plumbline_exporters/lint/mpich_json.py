@@ -12,15 +12,17 @@ from plumbline_exporters.lint.json_reader import Node, NotJson, read
 
 SUMMARY = "MPICH's table of algorithms or compositions (JSON)"
 _LEAF = re.compile(r"(?:algorithm|composition)=(?P<name>\w+)\Z")
-_NAME = re.compile(r"MPIR_(?P<function>[A-Z][a-z_]*?)_(?:intra|allcomm|inter)_(?P<algorithm>\w+)\Z")
+_NAME = re.compile(
+    r"MPIR_(?P<function>[A-Z][a-z_]*?)_(?P<kind>intra|allcomm|inter)_(?P<algorithm>\w+)\Z"
+)
 _TESTS = re.compile(
     r"(?:collective=\w+|comm_type=(?:intra|inter)|is_\w+=(?:yes|no)|comm_hierarchy=\w+"
-    r"|comm_size(?:<=?[0-9]+|=(?:pow2|node_comm_size|any))"
-    r"|comm_avg_ppn(?:<=?[0-9]+|=any)|(?:avg|total)_msg_size(?:<=?[0-9]+|=any)"
-    r"|count(?:<=[0-9]+|<pow2|=any)|any)\Z"
+    r"|comm_size(?:<=?[0-9]+|=(?:pow2|node_comm_size))"
+    r"|comm_avg_ppn<=?[0-9]+|(?:avg|total)_msg_size<=?[0-9]+"
+    r"|count(?:<=[0-9]+|<pow2)|(?:\w+=)?any)\Z"  # whatever is called any fits everything
 )
 _BOUND = re.compile(r"(?P<what>[a-z_]+)(?P<than><=?)(?P<number>[0-9]+)\Z")
-_WHOLE = re.compile(r"(?:comm_size|comm_avg_ppn|avg_msg_size|total_msg_size|count)\b")
+_NUMBERED = re.compile(r"(?:comm_size|comm_avg_ppn|avg_msg_size|total_msg_size|count)\b")
 _BLOCKING = (
     *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier"),
     *("bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block"),
@@ -109,13 +111,13 @@ def _of_keys(node: Node) -> Iterator[Finding]:
                 "keep one of them",
             )  # fmt: skip
         seen[key] = line
-        if key.endswith("=any") and at + 1 < len(keys):
+        if _fits_all(key) and at + 1 < len(keys):
             yield Finding(
                 line, "fails", "any-not-last",
                 f"{key} fits everything and must be the last: the library ends every program",
                 "put it behind the others",
             )  # fmt: skip
-    if keys and _WHOLE.match(keys[-1][0]) and not keys[-1][0].endswith("=any"):
+    if keys and _NUMBERED.match(keys[-1][0]) and not _fits_all(keys[-1][0]):
         what = re.split("[<=]", keys[-1][0])[0]
         yield Finding(
             keys[-1][1], "fails", "nothing-for-the-rest",
@@ -123,6 +125,10 @@ def _of_keys(node: Node) -> Iterator[Finding]:
             f"put {what}=any behind it",
         )  # fmt: skip
     yield from _of_bounds(keys)
+
+
+def _fits_all(key: str) -> bool:
+    return key == "any" or key.endswith("=any")
 
 
 def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
@@ -155,7 +161,7 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
             "ends", f"take an algorithm MPIR_{collective.partition('=')[2].capitalize()}_…",
         )  # fmt: skip
         return
-    if function not in mpich_coll.COLLECTIVES:
+    if function not in mpich_coll.COLLECTIVES or match["kind"] == "inter":
         return
     tests = [one for one, _ in path]
     for what, value in mpich_coll.guards(function, match["algorithm"]):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
@@ -16,12 +18,17 @@ SWITCH = "coll_tuned_use_dynamic_rules"
 RULES = "coll_tuned_dynamic_rules_filename"
 HAN_SWITCH = "coll_han_use_dynamic_file_rules"
 HAN_RULES = "coll_han_dynamic_rules_filename"
-_SPOILT = re.compile(r"\s[#;]")
+_SPOILT = re.compile(r"\s+[#;]")
 _STEMS = {ompi_tuned.prefix(function): function for function in ompi_tuned.COLLECTIVES}
 
 
 def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> Iterator[Finding]:
     """Of names without `prefix`, which is what they have in this file."""
+    if not prefix:
+        yield from _of_comments(given)
+        given = [
+            msgspec.structs.replace(one, value=_SPOILT.split(one.value or "")[0]) for one in given
+        ]
     last = {one.name: one for one in given}
     plain = [one for one in last.values() if one.name not in _STEMS]
     yield from names.check(plain, target, prefix=prefix)
@@ -39,17 +46,24 @@ def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> I
     yield from _of_parameters(last, forced, prefix)
     yield from _of_files(last, prefix)
     for one in last.values():
-        if one.value and re.fullmatch(r"0[0-9]+", one.value):
+        value = one.value or ""
+        if _is_octal(value):
             yield Finding(
                 one.line, "misread", "octal",
-                f"{prefix}{one.name}: {one.value} starts with 0 and is octal"
-                + ("" if re.search("[89]", one.value) else f": {int(one.value, 8)}"),
-                f"write {int(one.value)}",
+                f"{prefix}{one.name}: {value} starts with 0 and is octal"
+                + ("" if re.search("[89]", value) else f": {int(value, 8)}"), f"write {int(value)}",
             )  # fmt: skip
 
 
+def _is_octal(value: str) -> bool:
+    """A number that says something else for starting with 0."""
+    if not re.fullmatch(r"0[0-9]+", value):
+        return False
+    return bool(re.search("[89]", value)) or int(value, 8) != int(value)
+
+
 def _of_forced(function: str, one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
-    if one.value is None or re.fullmatch(r"0[0-9]+", one.value):
+    if one.value is None or _is_octal(one.value):
         return
     collective = ompi_tuned.COLLECTIVES[function]
     listed = ompi_tuned.names(function, target.versions)
@@ -136,16 +150,28 @@ def _of_parameters(
 def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
     for name in (RULES, HAN_RULES):
         one = last.get(name)
-        if one is not None and one.value and not one.value.startswith(("/", "~")):
+        if one is not None and one.value and not one.value.startswith(("/", "~", "'", '"')):
             yield Finding(
                 one.line, "ignored", "relative-path",
                 f"{prefix}{name}: {one.value} is looked for in the folder that each rank starts "
                 "in; where it is not there nothing is said", "write the path from / on",
             )  # fmt: skip
-    for one in last.values():
-        if one.value and _SPOILT.search(one.value) and not prefix:
+
+
+def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
+    """In a file a value goes on to the end of its line; of what must be a number, what follows the
+    number does no harm."""
+    for one in given:
+        if one.value and _SPOILT.search(one.value) and not one.value[:1].isdigit():
             yield Finding(
                 one.line, "misread", "comment-in-value",
                 f"{one.name}: the whole line is the value, what looks like a comment too",
+                "put comments in lines of their own",
+            )  # fmt: skip
+        elif one.value and one.name in _STEMS and _SPOILT.search(one.value):
+            yield Finding(
+                one.line, "ignored", "comment-in-value",
+                f"{one.name}: the whole line is the value, what looks like a comment too: a "
+                "warning, and the library decides",
                 "put comments in lines of their own",
             )  # fmt: skip

@@ -103,7 +103,7 @@ def _of_words(file: RulesFile) -> Iterator[Finding]:
         )  # fmt: skip
     for number in file.numbers:
         digits = number.text.lstrip("+-")
-        if len(digits) > 1 and digits[0] == "0" and digits[1] not in "xX":
+        if digits[0] == "0" and digits[1:2] not in ("x", "X") and int(digits) != abs(number.value):
             yield Finding(
                 number.line, "misread", "octal",
                 f"{number.text} starts with 0 and is octal: {number.value}",

@@ -29,6 +29,8 @@ _PRELOAD = "LD_PRELOAD"
 
 
 def recognises(name: str, text: str) -> bool:
+    if text.startswith(("#!", "#%Module")):
+        return True
     if name.endswith((".sh", ".csh", ".lua", ".env", ".sbatch", ".slurm")):
         return True
     return any(_OURS.match(one.name) or one.name == _PRELOAD for one in of_shell(text))

@@ -115,8 +115,7 @@ def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
         ("_max_requests", "limit of requests", choice.max_requests),
     )
     for suffix, word, value in written:
-        if value and not any(choice.name in one.readers.get(knob + suffix, frozenset({choice.name}))
-                             for one in target.known):  # fmt: skip
+        if value and target.known and not _is_read(knob + suffix, choice.name, target):
             yield Finding(
                 choice.line, "ignored", "unread-parameter",
                 f"{group.function} {choice.name} ({choice.algorithm}) reads no {word}: {value} "
@@ -129,6 +128,11 @@ def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
             "pipeline is; without a rules file the library takes 4",
             "write the fan-out that was measured (4 where none was set), or take pipeline (3)",
         )  # fmt: skip
+
+
+def _is_read(knob: str, algorithm: str, target: Target) -> bool:
+    """Whether one of the versions has an algorithm that looks at it."""
+    return any(algorithm in one.readers.get(knob, ()) for one in target.known)
 
 
 def _of_rooted(group: Group) -> Iterator[Finding]:

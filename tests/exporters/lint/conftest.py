@@ -54,25 +54,29 @@ class OpenMpi(msgspec.Struct, frozen=True):
             return "error"
         return "wrong" if "wrong" in done.stdout else "right"
 
-    def refused(self, rules: Path, calls: list[tuple[str, int]]) -> dict[tuple[str, int], bool]:
+    def refused(
+        self, rules: Path, calls: list[tuple[str, int]], **values: str
+    ) -> dict[tuple[str, int], bool]:
         """Whether an algorithm that does not exist (99) serves each call of the canary program."""
         words = [f"{function}:{size}" for function, size in calls]
-        done = self.run(self.canary, *words, **rules_in_force(rules))
+        done = self.run(self.canary, *words, **(rules_in_force(rules) | values))
         assert done.status == 0, done.stderr
         lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
         found = {(function, int(size)): answer == "refused" for function, size, answer in lines}
         assert list(found) == calls, done.stderr
         return found
 
-    def parameter(self, name: str, **values: str) -> str:
-        """What the library takes for the value of an MCA parameter."""
-        words = [f"{self.folder}ompi_info", "--parsable", "--all", "--level", "9"]
+    def parameters(self, **values: str) -> dict[str, str]:
+        """What the library takes for the values of its MCA parameters."""
         done = process.run(
-            words, timeout_seconds=60, environment=self.environment(**values), cap_bytes=1 << 24
+            [f"{self.folder}ompi_info", "--parsable", "--all", "--level", "9"],
+            timeout_seconds=60,
+            environment=self.environment(**values),
+            cap_bytes=1 << 24,
         )
         assert done.status == 0, done.stderr
-        (line,) = (one for one in done.stdout.splitlines() if f":param:{name}:value:" in one)
-        return line.partition(":value:")[2]
+        lines = [line.split(":", 6) for line in done.stdout.splitlines()]
+        return {words[4]: words[6] for words in lines if words[3:6:2] == ["param", "value"]}
 
 
 @pytest.fixture(scope="session", params=[ON_PATH, "openmpi-5.0"])

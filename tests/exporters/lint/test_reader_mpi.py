@@ -1,5 +1,5 @@
-"""The linter reads a rules file as the library does: where its reader finds algorithm 99, which does
-not exist, the real library refuses the call, and nowhere else."""
+"""The linter reads a rules file as the library does: where its reader finds algorithm 99, which
+does not exist, the real library refuses the call, and nowhere else."""
 
 from __future__ import annotations
 
