@@ -87,7 +87,9 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
     handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)
     before = {number: signal.signal(number, one) for number, one in handlers.items()}
     try:
-        child = subprocess.Popen(words, env=dict(environment))  # noqa: S603 - a list of arguments
+        child = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+            [*_dying_with_parent(), *words], env=dict(environment)
+        )
         children.append(child)
         status = child.wait()
     except OSError as error:
