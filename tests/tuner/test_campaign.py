@@ -146,8 +146,8 @@ def test_winners_are_the_planted_ones(done: Done) -> None:
     assert of.keys() == {"MPI_Allreduce", "MPI_Bcast", "MPI_Scan", "MPI_Scatter"}
     ours, knob = sorted(of["MPI_Allreduce"], key=lambda one: one.variant == "default")
     assert knob.configuration == {"coll_tuned_allreduce_algorithm": "rabenseifner"}
-    # It is faster at every size: from near 4 KiB, where no violation asked for it.
-    assert 4096 < knob.bytes_from < 4096 * math.sqrt(2) and knob.bytes_to == 65536
+    # Ours is better up to 16 KiB; what lies between was asked down to a factor of sqrt 2.
+    assert 16384 < knob.bytes_from < 16384 * math.sqrt(2) and knob.bytes_to == 65536
     assert knob.speedup == pytest.approx(1.9 / 0.8, rel=0.15)
     assert knob.speedup_low < 1.9 / 0.8 < knob.speedup_high
     assert "GL12@65536" in knob.removes

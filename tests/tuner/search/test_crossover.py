@@ -148,10 +148,7 @@ class Exact:
             between=between,
         )
 
-    def _measure(
-        self, name: str, entries: Mapping[Target, Sequence[Candidate]]
-    ) -> dict[Target, list[Trial]]:
-        assert name == f"between-{len(self.heats) + 1}"
+    def _measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         self.heats.append(entries)
         return {
             target: [
@@ -261,9 +258,7 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
         rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
         around = SPACE.hot_environment
-        found.append(
-            rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False)
-        )
+        found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []
     first, second = found[0]

@@ -116,13 +116,22 @@ class Race:
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
 
-    def measure(
-        self, name: str, entries: Mapping[Target, Sequence[Candidate]]
-    ) -> dict[Target, list[Trial]]:
-        """These candidates alone, beside the default, until each cell is decided."""
-        del name
+    def measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
+        """These candidates alone, beside the default, until it is clear what they are worth. The
+        library's own that hold for all sizes are judged over all cells of their function."""
+        together: dict[str, list[Target]] = {}
+        knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
-            self._decisions.append(Decision([target], list(candidates), {}))
+            whole = self._menu.one_for_all_sizes(target.function)
+            alone = [one for one in candidates if not (whole and one.is_knobs)]
+            if alone:
+                self._decisions.append(Decision([target], alone, {}))
+            if len(alone) < len(candidates):
+                together.setdefault(target.function, []).append(target)
+                shared = knobs.setdefault(target.function, {})
+                shared |= {one: None for one in candidates if one not in alone}
+        for function, cells in together.items():
+            self._decisions.append(Decision(cells, list(knobs[function]), {}))
         self._go(refine=False)
         return {target: self._trials(target) for target in entries}
 

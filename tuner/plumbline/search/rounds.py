@@ -23,11 +23,11 @@ from plumbline_db.records import Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome
 from .bound import bounds
-from .candidates import Menu
+from .candidates import Candidate, Menu
 from .evidence import spread_of
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
-from .select import Trials, choose
+from .select import Trials, candidate_of, choose
 from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
@@ -37,6 +37,7 @@ InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 class _Raced(msgspec.Struct, frozen=True):
     """What is known of cells that raced together: `opened_by` names their violations."""
 
+    race: Race
     menu: Menu
     trials: Mapping[Target, Sequence[Trial]]
     opened_by: Mapping[Target, list[str]]
@@ -166,12 +167,20 @@ class Rounds:
             }
             self._second_choice |= cells.keys()
             whole = raced.menu.one_for_all_sizes(lost.function) and lost.variant == "default"
+            if not cells:
+                continue
             others = {
                 target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
                 for target, trials in raced.trials.items()
                 if target in cells or (whole and target.function == lost.function)
             }
-            chosen = self._select(raced.menu, others, cells) if cells else []
+            if rivals := _rivals(others, whole=whole):
+                others |= raced.race.measure(rivals)
+                others = {
+                    target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
+                    for target, trials in others.items()
+                }
+            chosen = self._select(raced.menu, others, cells)
             found += self._beside(chosen, [*standing, *found])
         return found
 
@@ -315,7 +324,7 @@ class Rounds:
         found = self._select(menu, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._races.append(_Raced(menu, trials, opened_by))
+        self._races.append(_Raced(race, menu, trials, opened_by))
         nprocs = self._settings.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
@@ -348,6 +357,22 @@ def _becomes(
             if winner and outcome.is_of(one, winner) and one.ratio is not None:
                 found[target] = one.ratio
     return found
+
+
+_RIVALS = 2  # candidates of a second choice
+
+
+def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
+    """The best of those that seemed faster than the default when they were dropped; at all sizes
+    the same where one choice holds for the whole function."""
+    found: dict[Target, list[Candidate]] = {}
+    for target, tried in trials.items():
+        ranked = sorted((one.ratio, candidate_of(one)) for one in tried if one.ratio is not None)
+        found[target] = [one for ratio, one in ranked if ratio < 1][:_RIVALS]
+    if whole:
+        every = list(dict.fromkeys(one for those in found.values() for one in those))
+        found = dict.fromkeys(found, every)
+    return {target: those for target, those in found.items() if those}
 
 
 def _same_algorithm(menu: Menu, trial: Trial, winner: Winner) -> bool:
