@@ -34,7 +34,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale check bench bench-scale install clean distclean
+        test-campaigns test-applications test-scale check bench bench-scale bench-search \
+        bench-search-machine install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -67,9 +68,10 @@ test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
 
-test-campaigns: setup $(STAMPS)/test-packages build  ## a campaign with a pretended MVAPICH2 (minutes)
+test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended MVAPICH2, a site with bad rules, three in a row (some 20 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
+	        tests/tuner/three_campaigns.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
@@ -97,6 +99,13 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
+bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; the first time an hour)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.search $(ARGS)
+
+bench-search-machine: setup build  ## a campaign here, then a launch for each trial (half an hour)
+	$(BIN)/python -m tests.bench.search.machine $(ARGS)
+
 test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)

@@ -14,20 +14,10 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.ompi_site import Rule
 
 FILE_NAME = "ompi-rules.json"
 VERSION = 3
-
-
-class Rule(msgspec.Struct, frozen=True, order=True):
-    """For calls of `size` bytes, in the library's own count, and more, up to the next rule.
-    Algorithm 0 is the library's own decision."""
-
-    size: int
-    algorithm: int = 0
-    fanout: int = 0
-    segment_bytes: int = 0
-    max_requests: int = 0
 
 
 def text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[Rule]]]) -> str:

@@ -8,12 +8,18 @@ data whoever asks for it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+
+Version = tuple[int, ...]
+_ROOTED_IDS = (9, 15)  # Gather and Scatter
+_IN_PLACE_IDS = (0,)  # Allgather
+
 
 JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
 
@@ -51,6 +57,16 @@ class Collective(msgspec.Struct, frozen=True):
 
     def name_of(self, number: int) -> str:
         return (*self.algorithms, *self.since_5, *self.since_6)[number - 1]
+
+    @property
+    def one_for_all_sizes(self) -> bool:
+        """Whether a rule must hold for every size: the library knows none, or ranks may differ."""
+        return self.size == "none" or self.rule_id in _IN_PLACE_IDS
+
+    @property
+    def of_one_rank(self) -> bool:
+        """Whether benchmarks count one rank's block where the library counts those of all ranks."""
+        return self.size == "blocks" or self.rule_id in _ROOTED_IDS
 
 
 COLLECTIVES = {
@@ -127,6 +143,33 @@ COLLECTIVES = {
     "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none"),
 }
 
+# Each rank computes its size from arguments that need not be the same on all ranks.
+ROOTED_SIZES = ("MPI_Gather", "MPI_Scatter")
+# With MPI_IN_PLACE the size is that of arguments which do not count, so that ranks may differ. (Of
+# Alltoall too, whose algorithms are all the same one then.)
+IN_PLACE_SIZES = ("MPI_Allgather",)
+# Algorithms of Gather whose messages depend on the segment size on all ranks.
+SPLITS_FIRST = ("linear_sync",)
+# The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
+SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
+
+
+def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
+    """The algorithms that one of these versions has, in order of their ids from 1, by the names
+    they have before 6.0."""
+    collective = COLLECTIVES[function]
+    found = collective.algorithms
+    for since, added in (((5, 0, 0), collective.since_5), (JSON_SINCE, collective.since_6)):
+        if any(one >= since for one in versions):
+            found += added
+    return found
+
+
+def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
+    """The name of an algorithm in one of these versions; empty where none has it."""
+    found = names(function, versions)
+    return found[number - 1] if 1 <= number <= len(found) else ""
+
 
 def version(library: Library) -> tuple[int, int, int]:
     """(4, 1, 4); PlumblineError when the library is not one whose rules are known."""
@@ -145,7 +188,10 @@ def version(library: Library) -> tuple[int, int, int]:
 def reads_version_2(library: Library) -> bool:
     """Whether a rules file may have the header `rule-file-version-2` and a fifth column. Older
     libraries ignore such a file without a word."""
-    found = version(library)
+    return version_reads_second(version(library))
+
+
+def version_reads_second(found: Version) -> bool:
     return found >= (5, 0, 7) or (4, 1, 8) <= found < (5, 0, 0)
 
 

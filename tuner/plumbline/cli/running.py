@@ -40,6 +40,7 @@ _SETTINGS = (
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",
     ),
+    click.option("--profile", help="An application's calls, as `plumbline profile` wrote them."),
     click.option(
         "--sync",
         help="How ranks start: barrier (default), dissemination, window, roundtime or none.",
