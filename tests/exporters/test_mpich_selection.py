@@ -180,3 +180,21 @@ def test_a_library_without_tables_is_named(tmp_path: Path) -> None:
     (tmp_path / "mpich" / "lib" / "libmpi.so.12").write_text("ELF")
     with pytest.raises(PlumblineError, match="no tables of algorithms"):
         mpich_selection.files(lost)
+
+
+def test_each_end_of_ours_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Its own winner alone: tables grow with the number of winners, not with its square."""
+    made = given(
+        tmp_path,
+        winner("MPI_Allreduce", "recursive_doubling", 0, 1023),
+        winner("MPI_Allreduce", "recursive_doubling", 1024, 4096),
+    )
+    facts = ("machine   node1", "fingerprint 9d1c5f6a", "campaign  c-20250301-a", "written   2025-",
+             "removes: GL12 16384", "(interval 1.90-2.10)")  # fmt: skip
+    for text in mpich_selection.files(made).values():
+        ends = list(mpich_selection._marks(json.loads(text)))
+        assert ends
+        for leaf, _ in ends:
+            said = [word for word in next(iter(leaf.values())) if word.startswith("written=")]
+            assert all(any(fact in line for line in said) for fact in facts)
+            assert sum("removes" in line for line in said) == 1
