@@ -193,6 +193,22 @@ def test_what_files_cannot_tell_apart_is_refused(user: User) -> None:
     assert user.everything() == before
 
 
+SITE_RULES = "1\n7 # bcast\n1\n0\n1\n0 6 0 0\n"
+
+
+def test_rules_that_the_site_has_stay_beneath_the_winners(user: User) -> None:
+    user.apply(FOUR)
+    source = wish(EIGHT).source
+    done = user.apply(EIGHT, source=msgspec.structs.replace(source, site_rules=SITE_RULES))
+    text = (user.store.path(2) / "ompi-rules.conf").read_text()
+    assert "MPI_Bcast" in text and "\n0 6 0 0\n" in text
+    assert done.campaigns == ["c-4", "c-8"]
+    other = msgspec.structs.replace(
+        wish(FOUR).source, site_rules=SITE_RULES.replace("6", "5"), winners=[FOUR]
+    )
+    assert "c-8 was measured over another rules file" in "".join(user.apply(source=other).notes)
+
+
 def test_after_rolling_back_all_the_way_it_begins_anew(user: User) -> None:
     user.apply(FOUR)
     user.apply(EIGHT)

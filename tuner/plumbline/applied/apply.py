@@ -167,6 +167,12 @@ def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
         for one in gone
         if one != wish.source.campaign.id
     ]
+    notes += [
+        f"{one.campaign.id} was measured over another rules file of the site than "
+        f"{wish.source.campaign.id}: the latter's holds"
+        for one in kept
+        if one.site_rules not in ("", wish.source.site_rules)
+    ]
     return [*kept, wish.source], notes
 
 

@@ -25,10 +25,12 @@ PRELOAD = "libplumbline.so"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A campaign and its winners, as they were when they were applied."""
+    """A campaign and its winners, as they were when they were applied. `site_rules`: the rules file
+    that was in force beneath them (Bundle.site_rules)."""
 
     campaign: Campaign
     winners: list[Winner]
+    site_rules: str = ""
 
     @property
     def layout(self) -> tuple[int, int, int]:

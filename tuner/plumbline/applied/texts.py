@@ -20,7 +20,8 @@ from plumbline_exporters.knobs import is_profile
 def bundle(
     sources: Sequence[Source], library: Library, machine: Machine, directory: Path, *, unsafe: bool
 ) -> Bundle:
-    """All winners of these campaigns; the last one speaks for them."""
+    """All winners of these campaigns; the last one speaks for them, also of the rules that the site
+    has had beneath them."""
     newest = sources[-1].campaign
     return Bundle(
         campaign=newest,
@@ -32,6 +33,7 @@ def bundle(
         preload_library=directory / PRELOAD,
         unsafe=unsafe,
         others=[source.campaign for source in sources[:-1]],
+        site_rules=sources[-1].site_rules,
     )
 
 

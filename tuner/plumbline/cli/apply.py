@@ -43,31 +43,30 @@ def command(
     from plumbline import fits, identity
     from plumbline.applied import apply, places, readback
     from plumbline.applied.sets import Source
-    from plumbline_db import campaigns, machines, winners
+    from plumbline_db import campaigns
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
+    from plumbline_exporters.bundle import load_bundle
 
     scope = applying.scope_of(user, site, modules)
     with Database.open(common.database(db_path)) as db:
         found = campaigns.get(db, campaign)
-        library = machines.library(db, found.library_fingerprint)
-        machine = machines.machine(db, found.machine)
-        chosen = winners.get(db, found.id)
+        loaded = load_bundle(db, found.id, Path(), created="")
     if found.state != "finished":
         raise PlumblineError(
             f"campaign {found.id} is not finished, so it has no winners to apply; "
             "`plumbline campaign` goes on with it"
         )
-    if not chosen:
+    if not loaded.winners:
         raise PlumblineError(f"campaign {found.id} found nothing better than the default")
     try:
-        family, installation = fits.installed(library, mpi_prefix)
+        family, installation = fits.installed(loaded.library, mpi_prefix)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
     place = places.place(scope, family, installation, modules, store)
     wish = apply.Wish(
-        source=Source(found, chosen),
-        machine=machine,
+        source=Source(found, loaded.winners, loaded.site_rules),
+        machine=loaded.machine,
         family=family,
         installation=installation,
         environment=dict(os.environ),
