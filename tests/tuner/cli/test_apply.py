@@ -13,6 +13,8 @@ import pytest
 
 from plumbline import doctor, fits, paths
 from plumbline.applied import places, standing
+from plumbline.applied.blocks import block
+from plumbline.applied.sets import Store, Target
 from plumbline.libraries import Knob, families
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline_db.errors import PlumblineError
@@ -141,6 +143,30 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
 def test_nothing_there_to_roll_back(home: Path) -> None:
     said = plumbline("rollback", "--user")
     assert said.status == 1 and "nothing was applied there" in said.err
+    said = plumbline("rollback", "--site", "--store", home / "none")
+    assert said.status == 1 and f"there are no sets in {home}/none" in said.err
+
+
+def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Path) -> None:
+    store = home / "store"
+    said = plumbline("apply", "--user", "--store", store, "--db", finished[0])
+    assert said.status == 0 and str(store / "openmpi" / "1") in said.out
+    other = home / ".profile"
+    lines = block("mpich", 1, ["true"])
+    target = Target(path=str(other), kind="lines", text=lines)
+    one = Store(store, "openmpi", shared=False).read(1)
+    assert one is not None
+    mpich = msgspec.structs.replace(one, name="mpich", targets=[target], files={})
+    (store / "mpich").mkdir()
+    Store(store, "mpich", shared=False).write(mpich, {})
+    other.write_text(lines)
+    said = plumbline("rollback", "--user", "--store", store)
+    assert said.status == 2 and "say --name, one of mpich, openmpi" in said.err
+    said = plumbline("rollback", "--user", "--store", store, "--name", "mpich")
+    assert said.status == 0 and not other.exists()
+    said = plumbline("rollback", "--user", "--store", store)
+    assert said.status == 0 and "in force is nothing" in said.err
+    assert not (home / ".openmpi").exists()
 
 
 # --- which installation -------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def require_untouched(store: Store, states: Sequence[State], *, force: bool) -> 
         if target is None:
             raise PlumblineError(
                 f"{one.found.path} names set {one.number} in {store.folder}, which is not there; "
-                "--force takes its lines out all the same"
+                "take its lines out by hand, or --force"
             )
         text = one.found.text
         mine = blocks.find(text, store.name)

@@ -42,7 +42,10 @@ def command(
     root = places.root_of(scope, modules, store) or places.site_root(mpi_prefix, name)
     names = [name] if name else rollback.names_in(root)
     if not names:
-        raise PlumblineError(f"nothing was applied there: there are no sets in {root}")
+        raise PlumblineError(
+            f"nothing was applied there: there are no sets in {root} (--store or --mpi, as they "
+            "were given to plumbline apply, name another place)"
+        )
     if len(names) > 1:
         names = [one for one in names if rollback.is_in_force(scope, root, one)] or names[:1]
     if len(names) > 1:
