@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -529,6 +531,57 @@ def test_killed_anywhere_the_next_one_ends_it(
         if not killed:
             break
     assert ends == {True, False}
+
+
+KILL = """
+import os, signal, sys
+from pathlib import Path
+from plumbline import paths
+from tests.tuner.applied.test_apply import EIGHT, Site
+
+root, work, left = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+real = os.rename
+
+def rename(*words, **options):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    return real(*words, **options)
+
+os.rename = rename
+paths.Layout.preload = lambda *_: root / "built.so"
+site = Site(root)
+site.apply(EIGHT) if work == "apply" else site.rollback()
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "renames"), [("apply", 0), ("apply", 1), ("apply", 2), ("rollback", 0)]
+)
+def test_kill_9(open_folder: Path, work: str, renames: int) -> None:
+    """Before the set is there, before the first file of others is replaced, before the second."""
+    root = Path(__file__).parents[3]
+    site = Site(open_folder / "etc")
+    (site.home / "profile.d").mkdir(parents=True)
+    (site.home / "built.so").write_bytes(b"")
+    site.write(FOREIGN)
+    site.apply(FOUR)
+    old = (site.file.read_bytes(), site.whole.read_bytes())
+    words = [sys.executable, "-c", KILL, str(site.home), work, str(renames)]
+    folders = os.pathsep.join(str(root / one) for one in ("", "tuner", "db", "exporters"))
+    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": folders}, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    now = (site.file.read_bytes(), site.whole.read_bytes())
+    assert [mine == before for mine, before in zip(now, old, strict=True)] == [
+        renames < 2 or work == "rollback",
+        True,
+    ]
+    if work == "apply":
+        assert site.apply(EIGHT).campaigns == ["c-4", "c-8"]
+    site.rollback(everything=True)
+    assert site.file.read_bytes() == FOREIGN and not site.whole.exists()
+    assert os.listdir(site.file.parent) == [site.file.name]
 
 
 # --- login shells -------------------------------------------------------------------------------
