@@ -23,6 +23,8 @@ from plumbline.applied.sets import Source, Store
 from plumbline.libraries import Installation, families
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Library, Winner
+from plumbline_exporters.lint import rules_reader
+from plumbline_exporters.ompi_tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters.bundles import everywhere, tuned, variant
 
@@ -209,6 +211,25 @@ def test_rules_that_the_site_has_stay_beneath_the_winners(user: User) -> None:
         wish(FOUR).source, site_rules=SITE_RULES.replace("6", "5"), winners=[FOUR]
     )
     assert "c-8 was measured over another rules file" in "".join(user.apply(source=other).notes)
+
+
+def test_a_campaign_that_ran_over_what_was_applied(user: User) -> None:
+    """It took our rules for the site's own. Every call is decided as each of the two said."""
+    user.apply(FOUR)
+    beneath = (user.store.path(1) / "ompi-rules.conf").read_text()
+    source = msgspec.structs.replace(wish(EIGHT).source, site_rules=beneath)
+    user.apply(EIGHT, source=source)
+    file = rules_reader.read((user.store.path(2) / "ompi-rules.conf").read_text(), second=False)
+    assert not file.error
+    allreduce = COLLECTIVES["MPI_Allreduce"].rule_id
+    for nprocs in (2, 3, 4, 5, 7, 8, 9, 64):
+        for size in (0, 1023, 1024, 4096, 4097, 8191, 8192, 65536, 65537, 1 << 30):
+            wanted = 0
+            if nprocs == 4 and 8192 <= size <= 65536:
+                wanted = 1
+            elif nprocs == 8 and 1024 <= size <= 4096:
+                wanted = 6
+            assert file.decision(allreduce, nprocs, size)[0] == wanted, (nprocs, size)
 
 
 def test_after_rolling_back_all_the_way_it_begins_anew(user: User) -> None:
