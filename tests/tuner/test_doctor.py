@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, doctor, libraries
+from plumbline import campaign, doctor, libraries, site_rules
 from plumbline.doctor import Finding, examine
 from plumbline.workbench import Workbench
 from plumbline_db.connection import Database
@@ -52,6 +52,17 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     assert "MVAPICH2 was never run" in of["libraries"][1].text
     assert "will be made" in of["database"][0].text
     assert not (tmp_path / "state").exists()
+
+
+def test_rules_of_a_site_are_said(
+    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With them no knob can be switched inside a launch, and a campaign does not want to."""
+    site = site_rules.InForce(Path("/etc/rules.conf"), "", "file (/etc/mca.conf:4)")
+    monkeypatch.setattr(site_rules, "find", lambda *_: site)
+    launch = found(tmp_path / "state" / "plumbline.db")["launch"]
+    assert launch[1].state == "notes"
+    assert "/etc/rules.conf, by file (/etc/mca.conf:4), is in force" in launch[1].text
 
 
 def test_poor_factors_are_warned_of_and_missing_ones_said(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import campaign, conditions, libraries, process
+from plumbline import campaign, conditions, libraries, process, site_rules
 from plumbline import settings as settings_file
 from plumbline.applied import standing
 from plumbline.machine import processing_units
@@ -130,6 +130,11 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
     """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
     the whole of one."""
+    site = site_rules.find(bench, settings)
+    if site is not None:
+        text = f"{site.path}, by {site.where}, is in force: a campaign takes it for part of the "
+        yield Finding("launch", "notes", text + "library, and tries all else in its place")
+        return
     space, entry = bench.space, bench.space.of("MPI_Bcast")
     algorithms = entry.algorithms if entry else []
     chosen = next((one for one in algorithms if one.fits(settings.nprocs)), None)
