@@ -152,10 +152,12 @@ def _sentences(cell: Explained) -> Iterator[str]:
 def _what_the_default_is(cell: Explained) -> str:
     if not cell.candidates:
         return "not searched: nothing to compare the default's time with"
+    told = cell.told_by == "messages"
     if not cell.default_is:
-        return "no algorithm that was tried takes the default's time"
+        what = "sends what the default sends" if told else "takes the default's time"
+        return f"no algorithm that was tried {what}"
     name, *others = cell.default_is
-    text = f"takes the time of {name}"
+    text = f"sends the messages of {name}" if told else f"takes the time of {name}"
     (one,) = [each for each in cell.candidates if each.configuration == name]
     if one.schedule:
         text += f" ({one.schedule}: {one.formula})"
