@@ -16,7 +16,7 @@ from plumbline import chart, report
 from plumbline.model import explain as explaining
 from plumbline.model import measuring, picture
 from plumbline.model.basis import Basis
-from plumbline.model.explain import Explained, Explanation, Priced
+from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.report import Report
 from plumbline.words import counted
 from plumbline_db.connection import Database
@@ -161,6 +161,11 @@ def _what_the_default_is(cell: Explained) -> str:
     (one,) = [each for each in cell.candidates if each.configuration == name]
     if one.schedule:
         text += f" ({one.schedule}: {one.formula})"
+    if told and one.ratio is not None and abs(one.ratio - 1) > WITHIN:
+        text += (
+            f", which took {one.ratio:.2f} of its time in the search: it is not the algorithm that "
+            "differs"
+        )
     if len(others) > 3:
         return f"{text}, and of {len(others)} others"
     return ", and of ".join([text, *others])
