@@ -1,4 +1,4 @@
-"""Why a guideline is violated, cell by cell: what the default does, as far as its time tells; what
+"""Why a guideline is violated, cell by cell: what the default does, as far as that is known; what
 every candidate should take by the models, and took; how far default and winner are from what no
 algorithm can do better. Read from the database alone."""
 
