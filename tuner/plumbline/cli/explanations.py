@@ -16,7 +16,7 @@ from plumbline import chart, report
 from plumbline.model import explain as explaining
 from plumbline.model import measuring, picture
 from plumbline.model.basis import Basis
-from plumbline.model.explain import Explained, Explanation, Priced
+from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.report import Report
 from plumbline.words import counted
 from plumbline_db.connection import Database
@@ -152,13 +152,20 @@ def _sentences(cell: Explained) -> Iterator[str]:
 def _what_the_default_is(cell: Explained) -> str:
     if not cell.candidates:
         return "not searched: nothing to compare the default's time with"
+    told = cell.told_by == "messages"
     if not cell.default_is:
-        return "no algorithm that was tried takes the default's time"
+        what = "sends what the default sends" if told else "takes the default's time"
+        return f"no algorithm that was tried {what}"
     name, *others = cell.default_is
-    text = f"takes the time of {name}"
+    text = f"sends the messages of {name}" if told else f"takes the time of {name}"
     (one,) = [each for each in cell.candidates if each.configuration == name]
     if one.schedule:
         text += f" ({one.schedule}: {one.formula})"
+    if told and one.ratio is not None and abs(one.ratio - 1) > WITHIN:
+        text += (
+            f", which took {one.ratio:.2f} of its time in the search: it is not the algorithm that "
+            "differs"
+        )
     if len(others) > 3:
         return f"{text}, and of {len(others)} others"
     return ", and of ".join([text, *others])

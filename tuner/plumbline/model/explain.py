@@ -1,4 +1,4 @@
-"""Why a guideline is violated, cell by cell: what the default does, as far as its time tells; what
+"""Why a guideline is violated, cell by cell: what the default does, as far as that is known; what
 every candidate should take by the models, and took; how far default and winner are from what no
 algorithm can do better. Read from the database alone."""
 
@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -18,7 +19,7 @@ from plumbline.libraries import find_simulated
 from plumbline.plan import TYPE_BYTES
 from plumbline.report import Report
 from plumbline.search import space as spaces
-from plumbline.search.outcome import deciding, label
+from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
 from plumbline.search.space import Space
 from plumbline.settings import Settings
@@ -29,6 +30,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Verdict, Winner
 
 from . import basis as bases
+from . import traffic
 from .basis import Basis
 from .bounds import Bound, bound
 from .costs import deviation, formula, hockney, loggp, middle_deviation
@@ -82,8 +84,9 @@ class Won(msgspec.Struct, frozen=True):
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """A cell. `default_is`: candidates that take the default's time, the likeliest first; `floor`:
-    the lower bound, with how many times longer default and winner take."""
+    """A cell. `default_is`: candidates that take the default's time, the likeliest first, or
+    (`told_by` "messages") the one that sends what the default sends. `floor`: the lower bound, with
+    how many times longer default and winner take."""
 
     function: str
     nprocs: int
@@ -91,6 +94,7 @@ class Explained(msgspec.Struct, frozen=True):
     default_seconds: float
     violated: list[Violated]
     default_is: list[str]
+    told_by: Literal["time", "messages"]
     winner: Won | None
     floor: Bound | None
     floor_seconds: float | None
@@ -151,14 +155,24 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
     basis = bases.read(db, report.campaign)
     settings = msgspec.json.decode(report.campaign.settings, type=Settings)
     defaults = _defaults(db, report)
-    searched = _searched(report.searches)
+    searched = first_of(report.searches)
     violated: dict[Target, list[Verdict]] = {}
     for one in report.before:
         if one.verdict == "violated" and one.replaceable:
             violated.setdefault(Target(one.function, one.bytes), []).append(one)
     reader = _Cells(report, settings, space, standards, basis)
+    told = {
+        target: traffic.default_sends(db, report.campaign.id, target, search.trials)
+        for target, search in searched.items()
+    }
     cells = [
-        reader.cell(target, defaults[target], violated.get(target, []), searched.get(target))
+        reader.cell(
+            target,
+            defaults[target],
+            violated.get(target, []),
+            searched.get(target),
+            told.get(target, (False, None)),
+        )
         for target in sorted(violated.keys() | searched.keys())
         if target in defaults
     ]
@@ -188,9 +202,18 @@ class _Cells:
         self._simulated = settings.simulation is not None
 
     def cell(
-        self, target: Target, default: float, violated: Sequence[Verdict], search: Search | None
+        self,
+        target: Target,
+        default: float,
+        violated: Sequence[Verdict],
+        search: Search | None,
+        told: tuple[bool, Trial | None],
     ) -> Explained:
         trials = search.trials if search else []
+        asked, sends = told
+        same = self._coincide(target, trials)
+        if asked:
+            same = [] if sends is None else [label(sends.variant, sends.knobs)]
         winner = deciding(self._report.winners, target)
         won = None if winner is None else self._won(winner, trials, default)
         floor = self._floor(target)
@@ -206,7 +229,8 @@ class _Cells:
                 for one in violated
                 if one.ratio
             ],
-            default_is=self._coincide(target, trials),
+            default_is=same,
+            told_by="messages" if asked else "time",
             winner=won,
             floor=floor,
             floor_seconds=least,
@@ -293,14 +317,6 @@ class _Cells:
 
 def _of(winner: Winner) -> tuple[str, dict[str, str]]:
     return winner.variant, winner.configuration
-
-
-def _searched(searches: Sequence[Search]) -> dict[Target, Search]:
-    """The first search of each cell: its ratios are to the library as it is."""
-    found: dict[Target, Search] = {}
-    for one in searches:
-        found.setdefault(Target(one.function, one.bytes), one)
-    return found
 
 
 def _defaults(db: Database, report: Report) -> dict[Target, float]:

@@ -1,5 +1,6 @@
-"""What the models need and nobody has measured: short ping-pongs, reductions inside a rank and two
-floods, in launches of the campaign's own, suite `explain`. Stored once, like any other launch."""
+"""What explanations need and nobody has measured: short ping-pongs, reductions inside a rank and
+two floods, in launches of the campaign's own, suite `explain`; and, where the library can be asked,
+what its default sends (traffic.py). Stored once, like any other launch."""
 
 from __future__ import annotations
 
@@ -11,13 +12,16 @@ from plumbline import campaign as loop
 from plumbline import pingpong, workbench
 from plumbline.measure import Laboratory, Progress, Series
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.search.outcome import first_of
+from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline_db import hockney as table
-from plumbline_db import machines
+from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Trial
 
+from . import traffic
 from .basis import FLOODS, INSIDE, SUITE
 
 MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
@@ -80,3 +84,17 @@ def measure(
     lab.progress.step("messages to and fro, reductions inside a rank")
     Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
     table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id)))
+    if traffic.COUNTS in bench.knobs and campaign.nprocs <= traffic.MOST_RANKS:
+        lab.progress.step("who sends how much to whom")
+        traffic.observe(lab, settings, _violated(db, campaign), bench.space.hot_environment)
+
+
+def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
+    """Searched cells that violate a guideline, with what was tried first."""
+    cells = {
+        Target(one.function, one.bytes)
+        for one in verdicts.get(db, campaign.id, "before")
+        if one.verdict == "violated" and one.replaceable
+    }
+    found = first_of(searches.all_searches(db, campaign.id))
+    return {target: one.trials for target, one in found.items() if target in cells}

@@ -59,6 +59,7 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     points = {"type": "point", "filled": True, "size": 45}
     layers = [
         {"transform": [back], "mark": {"type": "line", "strokeWidth": 1}, "encoding": encoding},
+        {"transform": [back], "mark": points | {"size": 14}, "encoding": encoding},
         {
             "transform": [front],
             "mark": {"type": "line", "strokeWidth": 2},

@@ -56,6 +56,14 @@ def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
     return next(iter(ours + own + holding), None)
 
 
+def first_of(searches: Sequence[Search]) -> dict[Target, Search]:
+    """The first search of each cell: its ratios are to the library as it is."""
+    found: dict[Target, Search] = {}
+    for one in searches:
+        found.setdefault(Target(one.function, one.bytes), one)
+    return found
+
+
 def label(variant: str, knobs: dict[str, str]) -> str:
     """A configuration in a few words: `coll_tuned_bcast_algorithm=binomial`, `gather_binomial`."""
     words = [f"{name}={value}" for name, value in sorted(knobs.items())]
