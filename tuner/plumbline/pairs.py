@@ -17,7 +17,7 @@ from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
-from plumbline_db.records import Winner
+from plumbline_db.records import EVERY_FUNCTION, Winner
 
 REFERENCE_CELLS = 10
 
@@ -134,7 +134,7 @@ def log_ratios(
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
     """Some cells of functions that no winner touches, by which launches are told apart."""
     touched = {winner.function for winner in winners}
-    cells = [case for case in left if case.function not in touched]
+    cells = [case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))]
     return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
 
 
@@ -145,7 +145,11 @@ def without_launch_factor(
     the functions that no winner touches: the median of their log ratios, pair by pair, is taken
     off. With fewer than REFERENCE_CELLS such cells the ratios stay as they are."""
     touched = {winner.function for winner in winners}
-    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
+    reference = [
+        logs
+        for cell, logs in ratios.items()
+        if touched.isdisjoint((cell.function, EVERY_FUNCTION)) and logs
+    ]
     if len(reference) < REFERENCE_CELLS:
         return {cell: list(logs) for cell, logs in ratios.items()}
     factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]

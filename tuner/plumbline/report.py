@@ -76,8 +76,8 @@ class Report(msgspec.Struct, frozen=True):
         return [text for text in dict.fromkeys(texts) if text.partition(":")[0] in ours]
 
     def notes(self) -> list[str]:
-        """What became of winners that are not among the winners, and what was not in force."""
-        kinds = ("winner dropped", "not in force", "left out")
+        """What became of winners that are not among the winners, and what was (not) in force."""
+        kinds = ("winner dropped", "more violations", "not in force", "left out", "site")
         return [f"{one.kind}: {one.text}" for one in self.events if one.kind in kinds]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:

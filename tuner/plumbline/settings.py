@@ -71,6 +71,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     simulate: a simulated machine in place of this one (docs/simulated.md).
     slurm, pbs, flux: jobs of a scheduler in place of ranks here (docs/clusters.md).
     variants: ours that may be tried (unset: all).
+    all: also search the cells of functions that no violated guideline names; the library's default
+    is what their winners must beat (unset: no).
+    settings: settings of the whole process are searched too: true, or the names of some.
     sync: how ranks start a call (unset: barrier).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
     a rank). bind, map_by: asked of mpirun (unset: the library's own).
@@ -111,7 +114,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     map_by: MapBy | msgspec.UnsetType = msgspec.UNSET
     hosts: Hosts | msgspec.UnsetType = msgspec.UNSET
     environment: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    all: bool | msgspec.UnsetType = msgspec.UNSET
+    settings: bool | list[str] | msgspec.UnsetType = msgspec.UNSET
     profile: Application | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def tunes_all(self) -> bool:
+        return self.all is True
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -317,8 +326,19 @@ def _checked(where: str, settings: Settings) -> Settings:
         variants=msgspec.UNSET
         if isinstance(settings.variants, msgspec.UnsetType)
         else sorted(set(settings.variants)),
+        settings=_of_the_process(settings.settings),
         sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
+        all=True if settings.tunes_all else msgspec.UNSET,
     )
+
+
+def _of_the_process(
+    wanted: bool | list[str] | msgspec.UnsetType,
+) -> bool | list[str] | msgspec.UnsetType:
+    """Not searched is not written."""
+    if isinstance(wanted, list):
+        return sorted(set(wanted)) or msgspec.UNSET
+    return wanted is True or msgspec.UNSET
 
 
 def _unfit(settings: Settings) -> str | None:
