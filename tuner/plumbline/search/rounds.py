@@ -283,6 +283,7 @@ class Rounds:
             alpha=settings.alpha,
             tolerance=settings.tolerance,
             until_seconds=settings.budget_seconds,
+            weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
         return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
