@@ -1,8 +1,8 @@
 """An application's use of collectives, as `plumbline profile` writes it (docs/application.md), and
 what a campaign makes of it: which sizes it measures, and what each cell weighs.
 
-Pure, but for reading the file. A weight is the share of the application's collective time without
-waiting: calls times the fastest of them. What ranks wait for each other no tuning removes."""
+Pure, but for reading the file. A weight is the share in the application's work: its collective time
+without waiting. What ranks wait for each other no tuning removes."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ Cell = TypeVar("Cell", bound=_Cell)
 class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls of one function with one volume on communicators of one shape. `calls` and `seconds`
     are those of a rank, on the average over all ranks of the job; `fastest_seconds` is the fastest
-    call of the rank whose fastest one is slowest. `nodes`, `ppn`: ranks a node at most; None where
-    nobody could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
+    call of the rank whose fastest one is slowest; `work_seconds` is what the calls take when nobody
+    is late, as far as that can be told. `nodes`, `ppn`: ranks a node at most; None where nobody
+    could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
 
     function: str
     nprocs: int
@@ -49,11 +50,7 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: float
     seconds: float
     fastest_seconds: float
-
-    @property
-    def work_seconds(self) -> float:
-        """What the calls take when nobody is late."""
-        return min(self.seconds, self.calls * self.fastest_seconds)
+    work_seconds: float
 
 
 class Application(
@@ -112,7 +109,7 @@ def read(path: Path) -> Application:
             f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
         ) from error
     for number, one in enumerate(found.calls):
-        times = (one.calls, one.seconds, one.fastest_seconds)
+        times = (one.calls, one.seconds, one.fastest_seconds, one.work_seconds)
         if one.nprocs < 1 or min(times) < 0 or (one.bytes or 0) < 0 or not one.function:
             raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
     return found
