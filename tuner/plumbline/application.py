@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from plumbline.words import counted
 from plumbline_db.errors import PlumblineError, UsageError
 
 # Of the work of an application: what its heaviest cells make up together. The rest is left alone.
@@ -136,7 +137,8 @@ def require(found: Application, nprocs: int, nodes: int) -> None:
     if any(one.bytes for one in found.on(nprocs, nodes)):
         return
     raise UsageError(
-        f"the profile has no calls on communicators of {nprocs} ranks on {nodes} nodes; it has "
+        f"the profile has no calls on communicators of {nprocs} ranks on {counted(nodes, 'node')}; "
+        "it has "
         + (", ".join(f"{share:.0%} on {name}" for name, share in shapes(found)) or "none at all")
         + ": choose nprocs and nodes from these"
     )
@@ -146,8 +148,8 @@ def shapes(found: Application) -> list[tuple[str, float]]:
     """Communicators in words, with their shares of the work, the largest share first."""
     work: dict[str, float] = {}
     for one in found.calls:
-        where = f"{one.nprocs} ranks"
-        where += f" on {one.nodes} node{'s' * (one.nodes != 1)}" if one.nodes else " of two groups"
+        where = counted(one.nprocs, "rank")
+        where += f" on {counted(one.nodes, 'node')}" if one.nodes else " of two groups"
         work[where] = work.get(where, 0.0) + one.work_seconds
     total = sum(work.values()) or 1.0
     return sorted(((name, part / total) for name, part in work.items()), key=lambda one: -one[1])
