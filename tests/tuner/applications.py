@@ -20,7 +20,8 @@ def calls(
     """`waiting`: how many times as long a call takes on the average."""
     ppn = None if nodes is None else nprocs // nodes
     seconds = count * fastest_seconds * waiting
-    return Calls(function, nprocs, nodes, ppn, size, count, seconds, fastest_seconds)
+    work = min(seconds, count * fastest_seconds)
+    return Calls(function, nprocs, nodes, ppn, size, count, seconds, fastest_seconds, work)
 
 
 def application(*found: Calls, seconds: float = 100.0) -> Application:

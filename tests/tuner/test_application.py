@@ -92,7 +92,7 @@ def test_sizes_are_those_that_matter() -> None:
 
 def test_other_communicators_are_named() -> None:
     require(MIXED, 4, 1)
-    with pytest.raises(UsageError, match=r"no calls .* of 8 ranks on 1 nodes; it has") as caught:
+    with pytest.raises(UsageError, match=r"no calls .* of 8 ranks on 1 node; it has") as caught:
         require(MIXED, 8, 1)
     assert "49% on 2 ranks on 1 node," in str(caught.value)
     with pytest.raises(UsageError):

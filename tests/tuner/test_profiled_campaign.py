@@ -105,9 +105,12 @@ def test_results_say_it(done: Done) -> None:
         "MPI_Allreduce",
         "MPI_Scan",
     ]
-    title = str(text_tables.saving(done.report.saving).title) if done.report.saving else ""
-    assert "Expected saving a run of mpirun -np 4 ./application" in title
-    assert "of 100 s" in title
+    assert done.report.saving is not None
+    sentence = str(text_tables.saved(done.report.saving))
+    assert sentence.startswith("expected saving a run of mpirun -np 4 ./application: ")
+    assert " of 100 s (0." in sentence
+    unfinished = msgspec.structs.replace(done.report.saving, saving_seconds=None)
+    assert "known at the end" in str(text_tables.saved(unfinished))
 
 
 def test_without_an_application_nothing_is_said(done: Done) -> None:

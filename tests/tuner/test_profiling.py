@@ -27,6 +27,17 @@ PROGRAM = """
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int loaded(const char *process)
+{
+    char line[4096];
+    int found = 0;
+    FILE *maps = fopen(process, "r");
+    while (maps && fgets(line, sizeof line, maps))
+        found |= strstr(line, "libplumbline.so") != NULL;
+    return maps ? found : -1;
+}
 int main(int argc, char **argv)
 {
     char from[4096], to[4096];
@@ -39,6 +50,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         printf("typed %c\\n", getchar());
+    char parent[64];
+    snprintf(parent, sizeof parent, "/proc/%d/maps", (int)getppid());
+    printf("loaded %d, by its parent %d\\n", loaded("/proc/self/maps"), loaded(parent));
     MPI_Finalize();
     return argc > 1 ? atoi(argv[1]) : 0;
 }
@@ -87,6 +101,7 @@ def test_calls_of_a_program(name: str, tmp_path: Path) -> None:
     done, output = profiled(found, tmp_path, tmp_path / "program", "3")
     assert done.returncode == 3, done.stderr  # the application's
     assert "typed x" in done.stdout
+    assert done.stdout.count("loaded 1, by its parent 0") == 2  # nothing but the ranks
     whole = read(output)
     assert (whole.status, whole.nprocs, whole.ranks, whole.finished) == (3, 2, 2, 2)
     assert {(one.function, one.bytes, one.nprocs, one.nodes): one.calls for one in whole.calls} == {

@@ -47,6 +47,30 @@ def test_an_unknown_volume() -> None:
     assert list(found) == [("MPI_Bcast", None)]
 
 
+def test_a_call_that_was_waited_for_is_not_slow() -> None:
+    """One call of 256 bytes took 8 ms; one of 8 takes 100 ns, one of 1 KiB 2 µs."""
+    small, middle, large = (("MPI_Reduce", 4, 1, 4, size) for size in (8, 256, 1024))
+    single = ("MPI_Gather", 4, 1, 4, 256)
+    calls = [(small, (50, 90_000, 100)), (middle, (1, 8_000_000, 8_000_000))]
+    calls += [(large, (10, 70_000, 2_000)), (single, (1, 8_000_000, 8_000_000))]
+    found = application(
+        [rank(number, *calls) for number in range(4)],
+        version="",
+        command=[],
+        started="",
+        status=0,
+    )
+    work = {(one.function, one.bytes): one.work_seconds for one in found.calls}
+    assert work == {
+        ("MPI_Reduce", 8): pytest.approx(5e-6),
+        ("MPI_Reduce", 256): pytest.approx(2e-6),  # no more than 1 KiB takes
+        ("MPI_Reduce", 1024): pytest.approx(20e-6),
+        ("MPI_Gather", 256): pytest.approx(8e-3),  # nothing else says how long it takes
+    }
+    fewer = application([rank(0, *calls[:2])], version="", command=[], started="", status=0)
+    assert fewer.calls[1].work_seconds == pytest.approx(32 * 100e-9 / 4)  # 32 pieces of 8 bytes
+
+
 def test_many_volumes_become_few() -> None:
     calls = [(("MPI_Bcast", 4, 1, 4, size), (1, 10 * size, 10 * size)) for size in range(1, 2001)]
     found = merged(*(rank(number, *calls) for number in range(4)))

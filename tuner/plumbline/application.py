@@ -1,8 +1,8 @@
 """An application's use of collectives, as `plumbline profile` writes it (docs/application.md), and
 what a campaign makes of it: which sizes it measures, and what each cell weighs.
 
-Pure, but for reading the file. A weight is the share of the application's collective time without
-waiting: calls times the fastest of them. What ranks wait for each other no tuning removes."""
+Pure, but for reading the file. A weight is the share in the application's work: its collective time
+without waiting. What ranks wait for each other no tuning removes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from plumbline.words import counted
 from plumbline_db.errors import PlumblineError, UsageError
 
 # Of the work of an application: what its heaviest cells make up together. The rest is left alone.
@@ -38,8 +39,9 @@ Cell = TypeVar("Cell", bound=_Cell)
 class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls of one function with one volume on communicators of one shape. `calls` and `seconds`
     are those of a rank, on the average over all ranks of the job; `fastest_seconds` is the fastest
-    call of the rank whose fastest one is slowest. `nodes`, `ppn`: ranks a node at most; None where
-    nobody could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
+    call of the rank whose fastest one is slowest; `work_seconds` is what the calls take when nobody
+    is late, as far as that can be told. `nodes`, `ppn`: ranks a node at most; None where nobody
+    could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
 
     function: str
     nprocs: int
@@ -49,11 +51,7 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: float
     seconds: float
     fastest_seconds: float
-
-    @property
-    def work_seconds(self) -> float:
-        """What the calls take when nobody is late."""
-        return min(self.seconds, self.calls * self.fastest_seconds)
+    work_seconds: float
 
 
 class Application(
@@ -112,7 +110,7 @@ def read(path: Path) -> Application:
             f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
         ) from error
     for number, one in enumerate(found.calls):
-        times = (one.calls, one.seconds, one.fastest_seconds)
+        times = (one.calls, one.seconds, one.fastest_seconds, one.work_seconds)
         if one.nprocs < 1 or min(times) < 0 or (one.bytes or 0) < 0 or not one.function:
             raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
     return found
@@ -139,7 +137,8 @@ def require(found: Application, nprocs: int, nodes: int) -> None:
     if any(one.bytes for one in found.on(nprocs, nodes)):
         return
     raise UsageError(
-        f"the profile has no calls on communicators of {nprocs} ranks on {nodes} nodes; it has "
+        f"the profile has no calls on communicators of {nprocs} ranks on {counted(nodes, 'node')}; "
+        "it has "
         + (", ".join(f"{share:.0%} on {name}" for name, share in shapes(found)) or "none at all")
         + ": choose nprocs and nodes from these"
     )
@@ -149,8 +148,8 @@ def shapes(found: Application) -> list[tuple[str, float]]:
     """Communicators in words, with their shares of the work, the largest share first."""
     work: dict[str, float] = {}
     for one in found.calls:
-        where = f"{one.nprocs} ranks"
-        where += f" on {one.nodes} node{'s' * (one.nodes != 1)}" if one.nodes else " of two groups"
+        where = counted(one.nprocs, "rank")
+        where += f" on {counted(one.nodes, 'node')}" if one.nodes else " of two groups"
         work[where] = work.get(where, 0.0) + one.work_seconds
     total = sum(work.values()) or 1.0
     return sorted(((name, part / total) for name, part in work.items()), key=lambda one: -one[1])

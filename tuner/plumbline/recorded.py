@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,6 +119,8 @@ def application(
     sums: dict[_Key, _Sum] = {}
     for job in jobs.values():
         _add(sums, job)
+    sums = coarser(sums)
+    alone = undelayed(sums)
     largest = max(found, key=lambda one: one.nprocs)
     return Application(
         schema=1,
@@ -142,8 +144,11 @@ def application(
                 calls=total.calls,
                 seconds=total.seconds,
                 fastest_seconds=total.fastest_seconds,
+                work_seconds=min(
+                    total.seconds, total.calls * alone[function, nprocs, nodes, ppn, volume]
+                ),
             )
-            for (function, nprocs, nodes, ppn, volume), total in sorted(coarser(sums).items())
+            for (function, nprocs, nodes, ppn, volume), total in sorted(sums.items())
         ],
     )
 
@@ -160,6 +165,28 @@ def _add(sums: dict[_Key, _Sum], job: Iterable[Rank]) -> None:
         total = sums[key]
         before = total.fastest_seconds
         total.fastest_seconds = min(before, ns / 1e9) if before else ns / 1e9
+
+
+def undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
+    """What a call takes at most when nobody is late: its fastest, or what the fastest of another
+    volume says of it. A larger message takes no less (monotony), and in pieces it takes no less
+    than whole (split-robustness). So a single call for which ranks have waited long does not pass
+    for a slow one."""
+    groups: dict[tuple[str, int, int, int], list[tuple[int, float]]] = {}
+    for (function, nprocs, nodes, ppn, volume), one in sums.items():
+        group = groups.setdefault((function, nprocs, nodes, ppn), [])
+        group.append((volume, one.fastest_seconds))
+    found: dict[_Key, float] = {}
+    for key, one in sums.items():
+        volume = key[4]
+        found[key] = one.fastest_seconds
+        if volume > 0:
+            found[key] = min(
+                fastest * max(1, -(-volume // other))
+                for other, fastest in groups[key[:4]]
+                if other > 0
+            )
+    return found
 
 
 def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:

@@ -39,7 +39,7 @@ CROWDED = Placement(nodes=1, ppn=5, oversubscribed=True)
 HELD = [Placement(nodes=1, ppn=3, bind=bind, map_by="core") for bind in ("core", "socket", "none")]
 STARTERS = ("mpirun", "mpiexec", "mpicc")
 TOOLS = ("sh", "cat", "sed", "tr", "cc", "env")  # what recorded programs may use
-OURS = {"PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", "LD_PRELOAD"}
+OURS = {"PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", "LD_PRELOAD"}
 
 
 class Conformance:

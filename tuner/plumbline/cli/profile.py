@@ -93,7 +93,12 @@ def _table(found: Application) -> Table:
 
 
 def _remarks(found: Application) -> list[str]:
+    from plumbline.application import shapes
+
     lines = []
+    shares = [f"{share:.0%} on {name}" for name, share in shapes(found) if share >= 0.01]
+    if len(shares) > 1:
+        lines.append(f"not waiting: {', '.join(shares)}; each is a campaign of its own")
     if found.finished < found.ranks:
         lines.append(
             f"{found.ranks - found.finished} of {found.ranks} ranks did not reach MPI_Finalize; "

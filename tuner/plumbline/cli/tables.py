@@ -78,7 +78,8 @@ def of(
         yield from (Text(f"not proven: {text}") for text in report.not_proven())
     if report.saving is not None:
         yield Text()
-        yield saving(report.saving)
+        yield saved(report.saving)
+        yield savings(report.saving)
     notes = report.notes()
     if notes:
         yield Text()
@@ -143,19 +144,33 @@ def winners(report: Report) -> Table:
     return table
 
 
-def saving(found: Saving) -> Table:
-    """What the winners save the application: calls that have a winner, and those that are heavy."""
-    per_run = 100 / (found.run_seconds or 1)
-    title = (
-        f"Expected saving a run of {' '.join(found.command)}\n"
-        f"{_seconds(found.saving_seconds)} [{_seconds(found.saving_low_seconds)}, "
-        f"{_seconds(found.saving_high_seconds)}] of {_seconds(found.run_seconds)} "
-        f"({(found.saving_seconds or 0.0) * per_run:.2g} %); collectives took "
-        f"{_seconds(found.collective_seconds)}, {_seconds(found.here_seconds)} of it on "
-        "communicators of these ranks"
+def saved(found: Saving) -> Text:
+    """What the winners save the application, in a sentence."""
+    words = " ".join(found.command)
+    if found.saving_seconds is None:
+        return Text(f"for {words}; what it saves is known at the end")
+    return Text(
+        f"expected saving a run of {words}: {_seconds(found.saving_seconds)} "
+        f"[{_seconds(found.saving_low_seconds)}, {_seconds(found.saving_high_seconds)}] of "
+        f"{_seconds(found.run_seconds)} ({found.saving_seconds / (found.run_seconds or 1):.2%}); "
+        f"collectives took {_seconds(found.collective_seconds)}, "
+        f"{_seconds(found.here_seconds)} of it on communicators of these ranks"
     )
-    table = _plain(title)
-    for name in ("function", "bytes", "calls", "seconds", "not waiting", "default", "saving", ""):
+
+
+def savings(found: Saving) -> Table:
+    """Calls that have a winner, and those that are heavy."""
+    table = _plain("Saving")
+    for name in (
+        "function",
+        "bytes",
+        "calls",
+        "seconds",
+        "not waiting",
+        "default",
+        "saving",
+        "configuration",
+    ):
         table.add_column(name, overflow="fold")
     for row in found.rows:
         if not row.configuration and row.share < _HEAVY:

@@ -78,7 +78,8 @@ class Judge:
             return
         leader = self.leader(of)
         deviations = self._effort.deviations(len(of.racing))
-        little = 0.0 if self._effort.repeats else self._effort.gain / (4 * max(1, len(of.racing)))
+        little = self._effort.least_gain(of.cells) / (4 * max(1, len(of.racing)))
+        little = 0.0 if self._effort.repeats else little
         of.racing = [
             one
             for one in of.racing
@@ -115,8 +116,9 @@ class Judge:
         if not of.racing:
             return "nothing that may be tried is faster than the default"
         gain, effort = self.gain(of, leader), self._effort
+        least = effort.least_gain(of.cells)
         if leader == DEFAULT:
-            little = gain < effort.gain or of.looks >= effort.claims.launches[-1]
+            little = gain < least or of.looks >= effort.claims.launches[-1]
             return f"going on is expected to gain {_percent(gain)}" if little else ""
         launches = min(self._evidence.launches(cell, leader) for cell in of.all_cells)
         if not effort.judges(launches) and of.looks < effort.looks:
@@ -125,10 +127,10 @@ class Judge:
         counted = f"{launches} launch{'es' * (launches != 1)}"
         clear = self._is_clear(of, leader)
         reached, said = self._bound(of, leader)
-        if clear and reached is not None and gain < effort.gain:
+        if clear and reached is not None and gain < least:
             return f"{said} in {counted}, and going on is expected to gain {_percent(gain)}"
-        if not clear and self._promise(of, leader) < effort.gain and gain < effort.gain:
-            return f"going on is expected to gain less than {_percent(effort.gain)}"
+        if not clear and self._promise(of, leader) < least and gain < least:
+            return f"going on is expected to gain less than {_percent(least)}"
         if effort.repeats:
             return said
         return f"{said} in {counted}, the most that a race takes" if last else ""

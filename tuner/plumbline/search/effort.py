@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
 
 import msgspec
@@ -11,11 +11,15 @@ import msgspec
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 
+from .cells import Target
 from .evidence import SPREAD
 
 # When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
 # interval exists. Most of the error is spent there, as most cells end there.
 CLAIMS = Design((6, 8, 11), (0.64, 0.16, 0.2))
+
+
+_HEAVY = 4.0
 
 
 class Effort(msgspec.Struct, frozen=True):
@@ -30,7 +34,10 @@ class Effort(msgspec.Struct, frozen=True):
 
     Parameters: those of the `front` algorithms within `band` of the best, at most `proposals` a
     look, for at most `batches` looks, until one gains less than `gain`. No more are proposed when
-    the launches of the campaign have taken `until_seconds`."""
+    the launches of the campaign have taken `until_seconds`.
+
+    `weights`: shares of cells (function, bytes) in the time of an application; without it all count
+    alike."""
 
     claims: Design = CLAIMS
     looks: int = 24
@@ -45,6 +52,7 @@ class Effort(msgspec.Struct, frozen=True):
     repeats: bool = False
     spread: float = SPREAD
     until_seconds: float = math.inf
+    weights: Mapping[tuple[str, int], float] | None = None
 
     def compare(self, log_ratios: Sequence[float]) -> Comparison:
         """A ratio as it is claimed after so many launches: its interval pays for the looks."""
@@ -56,6 +64,15 @@ class Effort(msgspec.Struct, frozen=True):
         """Of the last of `claims` that so many launches have reached."""
         reached = [look for look, count in enumerate(self.claims.launches) if count <= launches]
         return self.claims.confidence(reached[-1] if reached else 0, self.alpha)
+
+    def least_gain(self, cells: Iterable[Target]) -> float:
+        """`gain`, less where the cells are heavier than others of the application, and more where
+        they are lighter, by a factor of _HEAVY at most."""
+        shares = [share for share in (self.weights or {}).values() if share > 0]
+        if self.weights is None or not shares:
+            return self.gain
+        share = max((self.weights.get((one.function, one.bytes), 0.0) for one in cells), default=0)
+        return self.gain / min(_HEAVY, max(1 / _HEAVY, share * len(shares) / sum(shares)))
 
     def judges(self, launches: int) -> bool:
         """Whether the front runner is looked at after so many launches."""

@@ -236,7 +236,10 @@ class Rounds:
     def _between(
         self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
     ) -> Trials:
-        """What was tried between the measured sizes, to see where one choice ends."""
+        """What was tried between the measured sizes, to see where one choice ends. An application
+        calls little between its own."""
+        if self._weights is not None:
+            return {}
         choice = partial(
             choose,
             menu,
@@ -280,6 +283,7 @@ class Rounds:
             alpha=settings.alpha,
             tolerance=settings.tolerance,
             until_seconds=settings.budget_seconds,
+            weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
         return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
