@@ -171,7 +171,7 @@ HAN_FILES = [
     (HAN.format("han @simple"), None),
     (HAN.format("3"), (12, "ignored", "dropped")),
     (HAN.format("tunde"), (12, "ignored", "dropped")),
-    (HAN.format("tuned @simple"), (12, "ignored", "dropped")),
+    (HAN.format("tuned @simple"), (12, "misread", "algorithm-of-another")),
     (HAN.format("tuned") + "bcast 1\n", (16, "ignored", "left-over")),
     (HAN.format("tuned").replace("bcast", "alltoall"), (2, "ignored", "no-rules")),
     (HAN.format("tuned").replace("bcast", "MPI_Bcast"), (2, "ignored", "dropped")),
