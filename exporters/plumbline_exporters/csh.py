@@ -1,5 +1,5 @@
-"""A file that csh and tcsh source before mpirun: what plumbline.sh sets, without the preload library.
-Variants are in force for what `plumbline-run` starts."""
+"""A file that csh and tcsh source before mpirun: what plumbline.sh sets, without the preload
+library. Variants are in force for what `plumbline-run` starts."""
 
 from __future__ import annotations
 

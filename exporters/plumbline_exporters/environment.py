@@ -1,5 +1,5 @@
-"""What the files of a campaign set in an environment, whatever language says it: for every shell and
-for modulefiles."""
+"""What the files of a campaign set in an environment, whatever language says it: that of a shell or
+of modulefiles."""
 
 from __future__ import annotations
 

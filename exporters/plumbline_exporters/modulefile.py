@@ -1,8 +1,8 @@
-"""Modulefiles, in Tcl (environment-modules, Lmod) and in Lua (Lmod): what plumbline.sh sets, without
-the preload library, and `plumbline-run` on PATH, which starts programs with it.
+"""Modulefiles, in Tcl (environment-modules, Lmod) and in Lua (Lmod): what plumbline.sh sets,
+without the preload library, and `plumbline-run` on PATH, which starts programs with it.
 
-`module use DIR` and `module load plumbline`. Loading is refused where the library is another one, and
-where a variable has a value of the user's: unloading could not give that back."""
+`module use DIR` and `module load plumbline`. Loading is refused where the library is another one,
+and where a variable has a value of the user's: unloading could not give that back."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def files(bundle: Bundle) -> dict[str, str]:
         text += _TCL_VALUE.format(name=name, value=tcl(value))
     sets = [f"    setenv {name} {tcl(value)}" for name, value in values.items()]
     sets.append(f"    append-path PATH {tcl(str(bundle.directory))}")
-    return {FILE_NAME: text + "\n".join(["if {$refused} {", "    break", "} else {", *sets, "}"]) + "\n"}
+    return {
+        FILE_NAME: text + "\n".join(["if {$refused} {", "    break", "} else {", *sets, "}"]) + "\n"
+    }
 
 
 @exporter(

@@ -72,7 +72,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         return {}
     algorithms, compositions = tables(bundle.library)
     # No comment can stand in JSON, and none of its keys may be strange: but that of an end may.
-    head = {f"{_HEAD}{line.removeprefix('# ')}": {} for line in heading(bundle, _WHAT)}
+    head: Tree = {f"{_HEAD}{line.removeprefix('# ')}": {} for line in heading(bundle, _WHAT)}
     for (function, nprocs), group in groups(chosen).items():
         for winner in group:
             _require_sizes(winner)

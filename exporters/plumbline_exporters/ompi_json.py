@@ -2,8 +2,8 @@
 
 A block names the communicators and sizes that it is for, ends included, and the first that fits is
 taken; what fits none is the library's own decision, so that no guards are needed. What the reader
-does not know it does not look at: there the head stands. A key that it expects and cannot read makes
-it drop the whole file without a word."""
+does not know it does not look at: there the head stands. A value that it cannot read makes it drop
+the whole file without a word."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); of 6.0 they were read. They stand here, apart from the
-search spaces, because the exporter refuses what corrupts data whoever asks for it.
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); those of 6.0 were read, not
+tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
+data whoever asks for it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
 Version = tuple[int, ...]
+JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
 _ROOTED_IDS = (9, 15)  # Gather and Scatter
 _IN_PLACE_IDS = (0,)  # Allgather
-
-
-JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
 
 
 class Collective(msgspec.Struct, frozen=True):
@@ -178,8 +177,8 @@ def version(library: Library) -> tuple[int, int, int]:
     found = (int(match[1]), int(match[2]), int(match[3]))
     if not (4, 1, 0) <= found < (7, 0, 0):
         raise PlumblineError(
-            f"{library.id}: rules files are known for Open MPI 4.1, 5.0 and 6.0; other versions may "
-            "give the same file another meaning"
+            f"{library.id}: rules files are known for Open MPI 4.1, 5.0 and 6.0; other versions "
+            "may give the same file another meaning"
         )
     return found
 

@@ -1,5 +1,5 @@
-"""plumbline-run: a program that starts another one with everything in force, variants too, and leaves
-the environment it was called from alone. Modulefiles and csh name it, since they preload nothing."""
+"""plumbline-run: a program that starts another one with everything in force, variants too, and
+leaves the environment that called it alone. Modulefiles and csh name it: they preload nothing."""
 
 from __future__ import annotations
 

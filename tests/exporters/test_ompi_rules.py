@@ -197,7 +197,7 @@ def test_parameter_without_algorithm() -> None:
 
 @pytest.mark.parametrize(
     ("version", "family"),
-    [("6.0.0", "openmpi"), ("3.1.6", "openmpi"), ("5.0.2", "mpich"), ("unknown", "openmpi")],
+    [("7.0.0", "openmpi"), ("3.1.6", "openmpi"), ("5.0.2", "mpich"), ("unknown", "openmpi")],
 )
 def test_libraries_that_read_no_such_file(version: str, family: str) -> None:
     with pytest.raises(PlumblineError, match=f"{family}-{version}"):

@@ -27,6 +27,8 @@ COMMANDS = {
     "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
     "lint": "What is wrong with rules files and environments.",
+    "apply": "Put the winners in force for a user or a site; shows what changes.",
+    "rollback": "Take out what apply has put in force.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "serve": "Answer /metrics and a start page from the database.",

@@ -140,7 +140,7 @@ def _one(
     from plumbline import identity
     from plumbline.measure import Laboratory
     from plumbline.words import counted
-    from plumbline.workbench import set_by_site, workbench
+    from plumbline.workbench import OUT, set_by_site, workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
@@ -148,7 +148,7 @@ def _one(
     bench = workbench(task.mpi_prefix, settings=settings, beside=database.parent)
     site = set_by_site(bench)
     if site:
-        raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
+        raise PlumblineError(f"{'; '.join(site)}: {OUT}")
     ranks = loop.starter(bench, settings)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
