@@ -3,6 +3,7 @@ the real library), which must have nothing crooked in it."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from plumbline_exporters.lint import rules_reader
@@ -21,6 +22,7 @@ class RulesFile:
         return self._read.decision(collective, nprocs, size)
 
 
+@functools.lru_cache(maxsize=64)
 def read(text: str) -> RulesFile:
     file = rules_reader.read(text)
     assert not file.error and file.rest is None and not file.strange, file.error
