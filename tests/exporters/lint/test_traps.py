@@ -260,6 +260,7 @@ SHELLS = [
     ("export I_MPI_ADJUST_BCAST='2:0-64@4-4;3:65-2147483647@4-4'\n",
      (1, "misread", "sizes-and-ranks")),
     ("export I_MPI_ADJUST_ALLTOALLV='1:0-64;2:65-2147483647'\n", (1, "misread", "no-size")),
+    ("export I_MPI_ADJUST_REDUCE_SCATTER_BLOCK=2\n", (1, "corrupts", "not-commutative")),
     ("export I_MPI_ADJUST_BCAST=99\n", (1, "ignored", "no-such-preset")),
     ("export I_MPI_ADJUST_BCAST=binomial\n", (1, "ignored", "not-a-preset")),
     ("export I_MPI_ADJUST_BCATS=2\n", (1, "ignored", "unknown-name")),
