@@ -38,8 +38,9 @@ def test_nothing_to_say_of_what_is_searched(space: Space) -> None:
         given += [(setting.knob, str(value)) for value in setting.values]
         given += [(setting.knob, setting.default)] if setting.default is not None else []
     assert len(given) > 20
+    version = target(space)
     for name, value in given:
-        assert list(names.check([Assignment(1, name, value)], target(space))) == [], name
+        assert list(names.check([Assignment(1, name, value)], version)) == [], name
 
 
 def test_every_family_of_the_linter_has_a_space() -> None:

@@ -69,7 +69,6 @@ def _choice(family: str, entry: FunctionSpace) -> Parameter:
 
 def _setting(setting: Setting) -> Parameter:
     default = frozenset() if setting.default is None else {setting.default}
-    words = frozenset(str(value) for value in setting.values if isinstance(value, str))
-    if setting.unit == "choice" or words:
-        return Parameter(values=words | default)
+    if setting.unit == "choice" or any(isinstance(value, str) for value in setting.values):
+        return Parameter(values=frozenset(str(value) for value in setting.values) | default)
     return Parameter(values=frozenset(default), least=setting.least, most=setting.most)
