@@ -61,6 +61,13 @@ def variables(bundle: Bundle) -> dict[str, str]:
     found: dict[str, str] = {}
     ranks: dict[str, int] = {}
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
+    for winner in chosen:
+        preset = winner.configuration.get(impi_ranges.knob(winner.function), "")
+        if not bundle.unsafe and preset in impi_ranges.NOT_COMMUTATIVE.get(winner.function, ()):
+            raise PlumblineError(
+                f"{winner.function}, {winner.nprocs} ranks: not exported: preset {preset} is wrong "
+                "for operations that do not commute"
+            )
     with_preset = [one for one in chosen if impi_ranges.knob(one.function) in one.configuration]
     for (function, nprocs), group in groups(with_preset).items():
         name = impi_ranges.knob(function)

@@ -17,11 +17,9 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
 Version = tuple[int, ...]
+JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
 _ROOTED_IDS = (9, 15)  # Gather and Scatter
 _IN_PLACE_IDS = (0,)  # Allgather
-
-
-JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
 
 
 class Collective(msgspec.Struct, frozen=True):

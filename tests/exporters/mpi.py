@@ -30,9 +30,17 @@ def version() -> str:
     return match[1]
 
 
-def build(source: Path, program: Path, *flags: str, mpicc: str = "mpicc") -> Path:
+def build(
+    source: Path,
+    program: Path,
+    *flags: str,
+    mpicc: str = "mpicc",
+    env: dict[str, str] | None = None,
+) -> Path:
     flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", *flags)
-    subprocess.run([mpicc, *flags, str(source), "-o", str(program)], check=True, timeout=120)
+    subprocess.run(
+        [mpicc, *flags, str(source), "-o", str(program)], check=True, timeout=120, env=env
+    )
     return program
 
 

@@ -1,10 +1,12 @@
-"""Reads a rules file as Open MPI 4.1 and 5.0 do, but complains where they are silent."""
+"""A rules file as the linter finds it (tests/exporters/lint/test_reader_mpi.py holds that to
+the real library), which must have nothing crooked in it."""
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator
+import functools
 from dataclasses import dataclass
+
+from plumbline_exporters.lint import rules_reader
 
 Blocks = dict[int, list[list[int]]]
 
@@ -13,45 +15,33 @@ Blocks = dict[int, list[list[int]]]
 class RulesFile:
     version: int
     collectives: dict[int, Blocks]
+    _read: rules_reader.RulesFile
 
     def decision(self, collective: int, nprocs: int, size: int) -> list[int]:
         """[algorithm, fan-out, segment size, requests]; zeros where the library decides."""
-        blocks = self.collectives.get(collective)
-        if blocks is None:
-            return [0, 0, 0, 0]
-        listed = list(blocks)
-        block = blocks[listed[max(bisect.bisect_right(listed, nprocs) - 1, 0)]]
-        sizes = [rule[0] for rule in block]
-        rule = block[bisect.bisect_right(sizes, size) - 1]
-        return rule[1:] if rule[1] else [0, 0, 0, 0]
+        return self._read.decision(collective, nprocs, size)
 
 
+@functools.lru_cache(maxsize=64)
 def read(text: str) -> RulesFile:
-    version = 1
-    if text.startswith("rule-file-version-2\n"):
-        version = 2
-        text = text.split("\n", 1)[1]
-    numbers = _numbers(text)
+    file = rules_reader.read(text)
+    assert not file.error and file.rest is None and not file.strange, file.error
+    assert all(number.text == str(number.value) for number in file.numbers)
     collectives: dict[int, Blocks] = {}
-    for _ in range(next(numbers)):
-        id = next(numbers)
-        assert id not in collectives and 0 <= id < 22
-        blocks = collectives[id] = {}
-        for _ in range(next(numbers)):
-            nprocs = next(numbers)
-            assert not blocks or nprocs > max(blocks), "communicator sizes must ascend"
-            width = 4 if version == 1 else 5
-            block = [[next(numbers) for _ in range(width)] for _ in range(next(numbers))]
-            sizes = [rule[0] for rule in block]
-            assert sizes[0] == 0, "the first rule of a block must be for size 0"
+    for section in file.sections:
+        assert section.collective not in collectives
+        blocks = collectives[section.collective] = {}
+        for block in section.blocks:
+            assert not blocks or block.nprocs > max(blocks), "communicator sizes must ascend"
+            sizes = [rule.size for rule in block.rules]
             assert sizes == sorted(set(sizes)), "message sizes must ascend"
-            blocks[nprocs] = [rule if version == 2 else [*rule, 0] for rule in block]
-    assert next(numbers, None) is None, "something follows the last rule"
-    return RulesFile(version, collectives)
-
-
-def _numbers(text: str) -> Iterator[int]:
-    for line in text.split("\n"):
-        for word in line.split("#", 1)[0].split():
-            assert word == str(int(word)), f"{word} would be read as octal or not at all"
-            yield int(word)
+            for rule in block.rules:
+                assert (rule.max_requests is None) == (file.version == 1)
+            blocks[block.nprocs] = [
+                [
+                    *(rule.size, rule.algorithm, rule.fanout, rule.segment_bytes),
+                    rule.max_requests or 0,
+                ]
+                for rule in block.rules
+            ]
+    return RulesFile(file.version, collectives, file)

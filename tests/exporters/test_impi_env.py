@@ -133,3 +133,14 @@ def test_ranks_have_the_preload_library_and_mpirun_has_not(
     assert sorted(words)[:2] == [PROFILE] * 2, done
     assert all(int(count) > 0 for count in words if count != PROFILE), done
     assert "libplumbline" not in (tmp_path / "shell").read_text()
+
+
+def test_a_preset_that_is_wrong_for_operations_that_do_not_commute() -> None:
+    """tests/exporters/lint/test_intel_mpi.py"""
+    one = given(tuned("MPI_Reduce_scatter_block", 2))
+    with pytest.raises(
+        PlumblineError, match="preset 2 is wrong for operations that do not commute"
+    ):
+        impi_env.variables(one)
+    asked = msgspec.structs.replace(one, unsafe=True)
+    assert len(impi_env.variables(asked)) == 1

@@ -51,7 +51,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
     winners = []
     for function, algorithm, start, length in wanted:
         collective = COLLECTIVES[function]
-        sizes = () if collective.size == "none" else (4096 * start, 4096 * (start + length))
+        sizes = () if collective.one_for_all_sizes else (4096 * start, 4096 * (start + length))
         if collective.name_of(algorithm) not in collective.commutative_only:
             winners.append(tuned(function, str(algorithm), *sizes))
     if not winners:

@@ -20,10 +20,16 @@ _OWN_DECISION = {
 }
 
 
-def known(folder: Path) -> tuple[Known, ...]:
-    """One for each search space in `folder` whose family the linter can speak of."""
+def known(folder: Path, library: str = "") -> tuple[Known, ...]:
+    """One for each search space in `folder` whose family the linter can speak of; that of the named
+    library (FAMILY-VERSION) as it is in this version."""
+    family, _, named = library.partition("-")
     spaces = [load(path) for path in sorted(folder.glob("*.toml"))]
-    return tuple(_of(space) for space in spaces if space.family in _OWN_DECISION)
+    return tuple(
+        _of(space.at(named) if space.family == family and space.holds(named) else space)
+        for space in spaces
+        if space.family in _OWN_DECISION
+    )
 
 
 def _of(space: Space) -> Known:
@@ -62,7 +68,7 @@ def _choice(family: str, entry: FunctionSpace) -> Parameter:
 
 
 def _setting(setting: Setting) -> Parameter:
-    words = frozenset(str(value) for value in setting.values if isinstance(value, str))
-    if setting.unit == "choice" or words:
-        return Parameter(values=words | ({setting.default} if setting.default else frozenset()))
-    return Parameter(least=setting.least, most=setting.most)
+    default = frozenset() if setting.default is None else {setting.default}
+    if setting.unit == "choice" or any(isinstance(value, str) for value in setting.values):
+        return Parameter(values=frozenset(str(value) for value in setting.values) | default)
+    return Parameter(values=frozenset(default), least=setting.least, most=setting.most)

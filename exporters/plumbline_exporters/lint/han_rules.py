@@ -64,7 +64,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
                 wrong.line,
                 "ignored",
                 "dropped",
-                f"{wrong}: coll/han drops the whole file, with a line that gives no reason",
+                f"{wrong}: coll/han drops the whole file; coll_base_verbose alone says so",
                 wrong.repair,
             )
         )
@@ -190,8 +190,15 @@ class _Reader:
         while self._at < len(self._words) and self._words[self._at].text[0] in "@[":
             extra = self._next("")
             if extra.text[0] == "@" and component.text != "han":
-                raise _Wrong(
-                    extra.line, f"{extra.text} after {component.text}: only han has algorithms here"
+                self._found.append(
+                    Finding(
+                        extra.line,
+                        "misread",
+                        "algorithm-of-another",
+                        f"{extra.text} after {component.text} is passed over, but for digits, "
+                        "which are the next number: han alone has algorithms here",
+                        "leave it out",
+                    )
                 )
 
 

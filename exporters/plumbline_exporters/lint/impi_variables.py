@@ -89,6 +89,13 @@ def _of_value(function: str, one: Assignment, value: str, target: Target) -> Ite
                 f"{one.name}: there is no preset {entry.preset}: the whole variable is dropped, "
                 "with a line on standard output", f"take {there.choices()}",
             )  # fmt: skip
+    unsafe = impi_ranges.NOT_COMMUTATIVE.get(function, frozenset())
+    for preset in sorted({entry.preset for entry in entries} & unsafe):
+        yield Finding(
+            one.line, "corrupts", "not-commutative",
+            f"{one.name}: preset {preset} gives wrong results, without an error, for operations "
+            "that do not commute", "take another preset",
+        )  # fmt: skip
     yield from _of_ranges(function, one, entries)
 
 

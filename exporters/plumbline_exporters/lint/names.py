@@ -54,7 +54,7 @@ def check(
 
 def _takes(parameter: Parameter, value: str) -> bool:
     """Numbers may have a suffix; a switch has several spellings."""
-    if parameter.values and parameter.values <= _TRUE | _FALSE:
+    if parameter.least is None and parameter.values and parameter.values <= _TRUE | _FALSE:
         return value.lower() in _TRUE | _FALSE
     factor = _FACTORS.get(value[-1:].lower())
     if factor and value[:-1].isdecimal() and parameter.least is not None:

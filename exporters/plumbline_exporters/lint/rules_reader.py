@@ -14,9 +14,11 @@ import msgspec
 
 COLLECTIVES = 22  # of the library's enumeration, with those that have no algorithms
 HEADER = re.compile(r"rule-file-version-[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
-_BLANK = re.compile(r"[ \t]*")
-_STRANGE = re.compile(r"[^\s#0-9+-]+|[+-]")
+_WORD = re.compile(
+    r"(?P<blank>[ \t]+)|(?P<space>\s+)|(?P<comment>#[^\n]*)"
+    r"|(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*))"
+    r"|(?P<strange>[^\s#0-9+-]+|[+-])"
+)
 
 
 class Number(msgspec.Struct, frozen=True):
@@ -129,32 +131,21 @@ def read(text: str, *, second: bool = True) -> RulesFile:
 
 def _scan(text: str, at: int) -> Iterator[Number | Strange]:
     line, alone = 1 + text.count("\n", 0, at), True
-    while at < len(text):
-        blank = _BLANK.match(text, at)
-        at = blank.end() if blank else at
-        if at == len(text):
-            return
-        number, odd = _NUMBER.match(text, at), _STRANGE.match(text, at)
-        if number is not None:
-            word = number[0]
-            at = number.end()
-            ends = text[at : at + 1].isdigit()
-            yield Number(_value(word), word, line, alone and word[0].isdigit(), ends)
-            alone = True
-        elif text[at] == "#":
-            at, alone = _end_of_line(text, at), False
-        elif odd is not None:
-            yield Strange(odd[0], line)
-            at, alone = odd.end(), False
-        else:  # white space: a line break, or what C counts as one
-            line += text[at] == "\n"
-            alone = False
-            at += 1
-
-
-def _end_of_line(text: str, at: int) -> int:
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found
+    for found in _WORD.finditer(text, at):
+        word = found[0]
+        match found.lastgroup:
+            case "number":
+                ends = text[found.end() : found.end() + 1].isdigit()
+                yield Number(_value(word), word, line, alone and word[0].isdigit(), ends)
+                alone = True
+            case "strange":
+                yield Strange(word, line)
+                alone = False
+            case "blank":
+                pass
+            case _:
+                line += word.count("\n")
+                alone = False
 
 
 def _value(word: str) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint.finding import Finding, Target
 from plumbline_exporters.ompi_tuned import Collective
@@ -67,8 +66,6 @@ def check(group: Group, target: Target) -> Iterator[Finding]:
         yield from _of_sizeless(group)
     elif group.function in ompi_tuned.IN_PLACE_SIZES:
         yield from _of_ignored(group)
-    elif group.collective.in_place_is_zero:
-        yield from _of_in_place(group)
 
 
 def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
@@ -191,21 +188,6 @@ def _of_ignored(group: Group) -> Iterator[Finding]:
         f"{_said(group.choices[0])}, and where ranks pass different ones the program hangs",
         "keep one rule for all sizes, with one algorithm, or 0: the library decides",
     )  # fmt: skip
-
-
-def _of_in_place(group: Group) -> Iterator[Finding]:
-    first = next((one for one in group.choices if one.first == 0), None)
-    if first is None or first.algorithm == LIBRARY_DECIDES:
-        return
-    if any(_outcome(one) != _outcome(first) for one in group.choices) or (
-        len(group.choices) == 1 and first.last < UNBOUNDED_BYTES
-    ):
-        yield Finding(
-            first.line, "misread", "in-place",
-            f"{group.function}: calls with MPI_IN_PLACE are looked up under size 0 whatever their "
-            f"size, so that all of them get {_said(first)}",
-            "let size 0 be the library's (0 0 0 0), and begin with size 1",
-        )  # fmt: skip
 
 
 def _outcome(choice: Choice) -> tuple[int, int, int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.exporters.lint.conftest import OpenMpi
+from tests.exporters.lint.test_traps import HAN_FILES
 
 pytestmark = pytest.mark.mpi
 
@@ -86,3 +87,20 @@ def test_a_forced_algorithm_for_two_ranks(open_mpi_of: OpenMpi) -> None:
     }
     done = open_mpi_of.run(open_mpi_of.canary, "MPI_Alltoall:1024", nprocs=3, **values)
     assert "error" in done.stdout or done.status != 0
+
+
+@pytest.mark.parametrize("open_mpi_of", ["openmpi-5.0"], indirect=True)
+@pytest.mark.parametrize("at", [0, 2, 4, 7, 8], ids=str)
+def test_rules_files_of_han(open_mpi_of: OpenMpi, tmp_path: Path, at: int) -> None:
+    """What the linter says is dropped is, and nothing else."""
+    text, expected = HAN_FILES[at]
+    path = tmp_path / "han"
+    path.write_text(text)
+    values = {
+        "OMPI_MCA_coll_base_verbose": "1",
+        "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
+        "OMPI_MCA_coll_han_dynamic_rules_filename": str(path),
+    }
+    done = open_mpi_of.run(open_mpi_of.canary, nprocs=1, **values)
+    dropped = "could not fully read dynamic rules file" in done.stderr + done.stdout
+    assert dropped is (expected is not None and expected[2] == "dropped")

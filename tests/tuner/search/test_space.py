@@ -55,7 +55,7 @@ def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
         for one in entry.algorithms:
             assert collective.id_of(one.name, library) == one.id
             assert one.commutative_only == (one.name in collective.commutative_only)
-        assert (entry.sizes == "one") == (collective.size == "none")
+        assert (entry.sizes == "one") == collective.one_for_all_sizes
     assert {entry.name for entry in SPACES[version].function} == set(COLLECTIVES)
 
 
