@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from .answers import Answers
 from .around import AS_IT_IS, Choices, choices_of, in_force
 from .baselines import RUNS, Trials
 from .replay import Replay
+from .store import FOLDER
 from .sweeps import Here
 from .truth import Cell, Truth
 
@@ -64,14 +66,20 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 def replay(here: Here, answers: Answers, seed: int) -> Replayed:
-    """The product's campaign, in a database of its own."""
-    with (
-        tempfile.TemporaryDirectory(prefix="plumbline-") as folder,
-        Database.open(Path(folder, "bench.db"), write=True) as db,
-    ):
+    """The product's campaign, in a database of its own, which stays with the results."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        kept = FOLDER / "results" / f"{here.sweep.name}-{seed}.db"
+        found = _campaign(here, answers, seed, Path(folder))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(Path(folder, "bench.db"), kept)
+        return found
+
+
+def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed:
+    with Database.open(folder / "bench.db", write=True) as db:
         starter = Replay(campaign.starter(here.bench, here.settings), here, answers, seed)
         begun = identity.begin(db, here.bench, here.settings, new=True)
-        output = Path(folder, "exports")
+        output = folder / "exports"
         lab = Laboratory(db, begun.id, starter)
         campaign.Loop(lab, here.bench, begun, here.settings, output).run()
         script = output / env.FILE_NAME
