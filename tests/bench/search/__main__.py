@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     keys = {"all": True} if options.all else {}
+    results = FOLDER / "results" / f"{_version()}{'-all' if options.all else ''}"
+    results.mkdir(parents=True, exist_ok=True)
     found: list[Row] = []
     for name in options.sweeps.split(","):
         at = here(SWEEPS[name], **keys)
@@ -39,16 +41,22 @@ def main() -> None:
             record(at, store, _say)
         if not options.record_only:
             seeds = [1] if at.sweep.simulated else list(range(1, options.seeds + 1))
-            found += rows(at, _answers(at, store), seeds, _say)
+            found += rows(at, _answers(at, store), seeds, results, _say)
     if options.record_only:
         return
+    _keep(results / "figures.json", found)
     text = msgspec.json.format(msgspec.json.encode(found), indent=1)
-    file = FOLDER / "results" / f"{_version()}{'-all' if options.all else ''}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_bytes(text)
-    part.replace(file)
     print(text.decode() if options.json else "\n".join(map(line, found)))
+
+
+def _keep(file: Path, found: list[Row]) -> None:
+    """Beside those of other sweeps."""
+    known = msgspec.json.decode(file.read_bytes(), type=list[Row]) if file.exists() else []
+    fresh = {one.sweep for one in found}
+    known = [one for one in known if one.sweep not in fresh] + found
+    part = file.with_suffix(".part")
+    part.write_bytes(msgspec.json.format(msgspec.json.encode(known), indent=1))
+    part.replace(file)
 
 
 def _answers(at: Here, store: Store) -> Answers:

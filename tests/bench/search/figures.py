@@ -23,7 +23,6 @@ from .answers import Answers
 from .around import AS_IT_IS, Choices, choices_of, in_force
 from .baselines import RUNS, Trials
 from .replay import Replay
-from .store import FOLDER
 from .sweeps import Here
 from .truth import Cell, Truth
 
@@ -65,13 +64,11 @@ class Replayed(msgspec.Struct, frozen=True):
     choices: Choices
 
 
-def replay(here: Here, answers: Answers, seed: int) -> Replayed:
-    """The product's campaign, in a database of its own, which stays with the results."""
+def replay(here: Here, answers: Answers, seed: int, results: Path) -> Replayed:
+    """The product's campaign, in a database of its own, which stays with the `results`."""
     with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        kept = FOLDER / "results" / f"{here.sweep.name}-{seed}.db"
         found = _campaign(here, answers, seed, Path(folder))
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(Path(folder, "bench.db"), kept)
+        shutil.move(Path(folder, "bench.db"), results / f"{here.sweep.name}-{seed}.db")
         return found
 
 
@@ -101,7 +98,11 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
 
 
 def rows(
-    here: Here, answers: Answers, seeds: Sequence[int], say: Callable[[str], None]
+    here: Here,
+    answers: Answers,
+    seeds: Sequence[int],
+    results: Path,
+    say: Callable[[str], None],
 ) -> list[Row]:
     """The product first, then the others, seed by seed."""
     truth = Truth(here, answers)
@@ -112,7 +113,7 @@ def rows(
     found: list[Row] = []
     for seed in seeds:
         say(f"{here.sweep.name}: campaign, seed {seed}")
-        done = replay(here, answers, seed)
+        done = replay(here, answers, seed, results)
         cells = done.searched
         functions = list(dict.fromkeys(function for function, _ in cells))
         sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
