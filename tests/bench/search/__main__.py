@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="replays of a noisy sweep")
     parser.add_argument("--record-only", action="store_true")
     parser.add_argument("--replay-only", action="store_true", help="of what is recorded")
+    parser.add_argument("--calm", type=float, default=2.0, help="load above which nothing real is recorded")
     parser.add_argument("--all", action="store_true", help="functions without a violation too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -38,7 +39,7 @@ def main() -> None:
         at = here(SWEEPS[name], **keys)
         store = Store(name)
         if not options.replay_only:
-            record(at, store, _say)
+            record(at, store, options.calm, _say)
         if not options.record_only:
             seeds = [1] if at.sweep.simulated else list(range(1, options.seeds + 1))
             found += rows(at, _answers(at, store), seeds, results, _say)

@@ -13,6 +13,7 @@ import msgspec
 from plumbline import campaign, identity, proof
 from plumbline.measure import Laboratory
 from plumbline.search.candidates import DEFAULT
+from plumbline.search.outcome import label
 from plumbline_db import runs, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
@@ -24,7 +25,7 @@ from .around import AS_IT_IS, Choices, choices_of, in_force
 from .baselines import RUNS, Trials
 from .replay import Replay
 from .sweeps import Here
-from .truth import Cell, Truth
+from .truth import Cell, Regret, Truth
 
 SEARCH = "search"
 PRODUCT = "plumbline"
@@ -33,7 +34,7 @@ PRODUCT = "plumbline"
 class Row(msgspec.Struct, frozen=True):
     """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
     the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
-    their trials. `worst_at`: the cell of the worst regret. `removable`: of the product's table."""
+    their trials. `regrets`: cells above 1 %, the worst first. `removable`: of the product's table."""
 
     sweep: str
     strategy: str
@@ -44,7 +45,7 @@ class Row(msgspec.Struct, frozen=True):
     cells: int
     regret_mean: float
     regret_worst: float
-    worst_at: str
+    regrets: list[str]
     before: int
     left: int
     removable: list[str]
@@ -176,7 +177,6 @@ def _row(
 ) -> Row:
     regrets = truth.regrets(cells, choices)
     table = truth.table(choices)
-    worst = max(regrets, key=lambda one: one.regret, default=None)
     removable = truth.removable(choices, table) if strategy == PRODUCT else []
     return Row(
         here.sweep.name,
@@ -187,13 +187,18 @@ def _row(
         seconds / sweep.seconds if sweep.seconds else 0.0,
         len(cells),
         statistics.mean(one.regret for one in regrets) if regrets else 0.0,
-        worst.regret if worst else 0.0,
-        ""
-        if worst is None
-        else f"{worst.function} {worst.bytes}: {worst.chosen} and not {worst.best}",
+        max((one.regret for one in regrets), default=0.0),
+        [_told(one) for one in sorted(regrets, key=lambda one: -one.regret) if one.regret > 0.01],
         _count(before),
         _count(table),
         [f"{one.guideline} {one.function} {one.bytes}: {one.ratio:.3f}" for one in removable],
+    )
+
+
+def _told(found: Regret) -> str:
+    chosen, best = (label(one.variant, dict(one.knobs)) for one in (found.chosen, found.best))
+    return (
+        f"{found.function} {found.bytes}: {100 * found.regret:.1f} %, {chosen} where {best} is best"
     )
 
 
