@@ -52,6 +52,10 @@ class Around(msgspec.Struct, frozen=True):
             DEFAULT.variant,
         )
 
+    def inside(self) -> Around:
+        """As a variant sees it that stands in for a call: nothing is replaced inside."""
+        return msgspec.structs.replace(self, rules=[], lines=[])
+
     def refuses(self, function: str, size: int) -> bool:
         """A canary answers a call."""
         if self.variant(function, size) == REFUSING_VARIANT:

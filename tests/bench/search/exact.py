@@ -13,7 +13,7 @@ import numpy as np
 from plumbline import campaign
 from plumbline.launch.known import calls
 from plumbline.plan import PlanCase
-from plumbline.proof import PROFILE
+from plumbline.proof import PROFILE, REFUSING_VARIANT
 from plumbline.search.candidates import DEFAULT
 from plumbline_db.records import Header
 
@@ -53,28 +53,30 @@ class Exact:
                 self._learn(one)
 
     def of(self, cases: Sequence[PlanCase], around: Around) -> list[Answer]:
-        resolved = [self._resolved(case, around) for case in cases]
-        keys = [self._key(case, around) for case in resolved]
-        missing = {
-            key: case for key, case in zip(keys, resolved, strict=True) if key not in self._known
-        }
-        if missing:
-            self._simulate(list(dict.fromkeys(missing.values())), around)
+        inside = around.inside()
+        resolved: list[tuple[PlanCase, Around]] = []
+        for case in cases:
+            plain = PlanCase(case.function, case.bytes, case.variant, ranks=case.ranks)
+            instead = around.variant(case.function, case.bytes)
+            if case.variant == DEFAULT.variant != instead and not case.ranks:
+                resolved.append((PlanCase(case.function, case.bytes, instead), inside))
+            else:
+                resolved.append((plain, around))
+        keys = [self._key(*one) for one in resolved]
+        for at in (around, inside):
+            missing = [
+                case
+                for (case, here), key in zip(resolved, keys, strict=True)
+                if here is at and key not in self._known and case.variant != REFUSING_VARIANT
+            ]
+            if missing:
+                self._simulate(list(dict.fromkeys(missing)), at)
         return [
             Answer("error", "the canary refuses")
-            if case.variant == DEFAULT.variant and around.refuses(case.function, case.bytes)
+            if case.variant == REFUSING_VARIANT
             else _answer(self._known[key])
-            for case, key in zip(cases, keys, strict=True)
+            for (case, _), key in zip(resolved, keys, strict=True)
         ]
-
-    def _resolved(self, case: PlanCase, around: Around) -> PlanCase:
-        """A call that the profile answers with messages alone is that variant."""
-        if case.variant != DEFAULT.variant:
-            return PlanCase(case.function, case.bytes, case.variant, ranks=case.ranks)
-        found = around.variant(case.function, case.bytes)
-        if found == DEFAULT.variant or calls(case.function, found) != ():
-            found = DEFAULT.variant
-        return PlanCase(case.function, case.bytes, found, ranks=case.ranks)
 
     def _key(self, case: PlanCase, around: Around) -> Key:
         """Everything that its time depends on. Starts depend on the Barrier."""

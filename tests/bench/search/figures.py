@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import msgspec
 from plumbline import campaign, identity, proof
 from plumbline.measure import Laboratory
 from plumbline.search.candidates import DEFAULT
+from plumbline.search.outcome import label
 from plumbline_db import runs, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
@@ -23,7 +25,7 @@ from .around import AS_IT_IS, Choices, choices_of, in_force
 from .baselines import RUNS, Trials
 from .replay import Replay
 from .sweeps import Here
-from .truth import Cell, Truth
+from .truth import Cell, Regret, Truth
 
 SEARCH = "search"
 PRODUCT = "plumbline"
@@ -32,7 +34,7 @@ PRODUCT = "plumbline"
 class Row(msgspec.Struct, frozen=True):
     """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
     the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
-    their trials. `worst_at`: the cell of the worst regret. `removable`: of the product's table."""
+    their trials. `regrets`: cells above 1 %, the worst first. `removable`: of the product's table."""
 
     sweep: str
     strategy: str
@@ -43,7 +45,7 @@ class Row(msgspec.Struct, frozen=True):
     cells: int
     regret_mean: float
     regret_worst: float
-    worst_at: str
+    regrets: list[str]
     before: int
     left: int
     removable: list[str]
@@ -63,15 +65,19 @@ class Replayed(msgspec.Struct, frozen=True):
     choices: Choices
 
 
-def replay(here: Here, answers: Answers, seed: int) -> Replayed:
-    """The product's campaign, in a database of its own."""
-    with (
-        tempfile.TemporaryDirectory(prefix="plumbline-") as folder,
-        Database.open(Path(folder, "bench.db"), write=True) as db,
-    ):
+def replay(here: Here, answers: Answers, seed: int, results: Path) -> Replayed:
+    """The product's campaign, in a database of its own, which stays with the `results`."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        found = _campaign(here, answers, seed, Path(folder))
+        shutil.move(Path(folder, "bench.db"), results / f"{here.sweep.name}-{seed}.db")
+        return found
+
+
+def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed:
+    with Database.open(folder / "bench.db", write=True) as db:
         starter = Replay(campaign.starter(here.bench, here.settings), here, answers, seed)
         begun = identity.begin(db, here.bench, here.settings, new=True)
-        output = Path(folder, "exports")
+        output = folder / "exports"
         lab = Laboratory(db, begun.id, starter)
         campaign.Loop(lab, here.bench, begun, here.settings, output).run()
         script = output / env.FILE_NAME
@@ -93,7 +99,11 @@ def replay(here: Here, answers: Answers, seed: int) -> Replayed:
 
 
 def rows(
-    here: Here, answers: Answers, seeds: Sequence[int], say: Callable[[str], None]
+    here: Here,
+    answers: Answers,
+    seeds: Sequence[int],
+    results: Path,
+    say: Callable[[str], None],
 ) -> list[Row]:
     """The product first, then the others, seed by seed."""
     truth = Truth(here, answers)
@@ -104,7 +114,7 @@ def rows(
     found: list[Row] = []
     for seed in seeds:
         say(f"{here.sweep.name}: campaign, seed {seed}")
-        done = replay(here, answers, seed)
+        done = replay(here, answers, seed, results)
         cells = done.searched
         functions = list(dict.fromkeys(function for function, _ in cells))
         sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
@@ -167,7 +177,6 @@ def _row(
 ) -> Row:
     regrets = truth.regrets(cells, choices)
     table = truth.table(choices)
-    worst = max(regrets, key=lambda one: one.regret, default=None)
     removable = truth.removable(choices, table) if strategy == PRODUCT else []
     return Row(
         here.sweep.name,
@@ -178,13 +187,18 @@ def _row(
         seconds / sweep.seconds if sweep.seconds else 0.0,
         len(cells),
         statistics.mean(one.regret for one in regrets) if regrets else 0.0,
-        worst.regret if worst else 0.0,
-        ""
-        if worst is None
-        else f"{worst.function} {worst.bytes}: {worst.chosen} and not {worst.best}",
+        max((one.regret for one in regrets), default=0.0),
+        [_told(one) for one in sorted(regrets, key=lambda one: -one.regret) if one.regret > 0.01],
         _count(before),
         _count(table),
         [f"{one.guideline} {one.function} {one.bytes}: {one.ratio:.3f}" for one in removable],
+    )
+
+
+def _told(found: Regret) -> str:
+    chosen, best = (label(one.variant, dict(one.knobs)) for one in (found.chosen, found.best))
+    return (
+        f"{found.function} {found.bytes}: {100 * found.regret:.1f} %, {chosen} where {best} is best"
     )
 
 

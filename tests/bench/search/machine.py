@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -38,10 +39,17 @@ class Side(msgspec.Struct, frozen=True):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1, help="launches of each trial of the sweep")
+    parser.add_argument("--guidelines", default="", help="of the table; none: those of the sweep")
+    parser.add_argument("--sizes", default="", help="none: those of the sweep")
     parser.add_argument("--share", type=float, default=1.0, help="of the trials, drawn at random")
     parser.add_argument("--functions", default="", help="of the sweep; none: those searched")
     options = parser.parse_args()
-    at = here(SWEEPS[REAL])
+    keys: dict[str, Any] = {"launch_timeout_seconds": 600.0}
+    if options.guidelines:
+        keys["guidelines"] = options.guidelines.split(",")
+    if options.sizes:
+        keys["sizes"] = [int(word) for word in options.sizes.split(",")]
+    at = here(SWEEPS[REAL], **keys)
     ours, searched, (before, after) = _campaign(at)
     functions = options.functions.split(",") if options.functions else searched
     theirs, trials = _sweep(at, functions, options.runs, options.share)

@@ -58,6 +58,8 @@ class Noisy:
             if around.refuses(function, size):
                 return Answer("error", "the canary refuses")
             variant = around.variant(function, size)
+            if variant != DEFAULT.variant:
+                around = around.inside()
             candidate = (
                 self._here.named(function, size, around.knobs(function, size))
                 if variant == DEFAULT.variant

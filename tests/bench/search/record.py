@@ -7,7 +7,9 @@ launch has everything, blocks in random order, and there are several."""
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,8 +41,9 @@ class Item(msgspec.Struct, frozen=True):
     seed: int = 0
 
 
-def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
-    """What the store lacks. Goes on where it was interrupted."""
+def record(here: Here, store: Store, calm: float, say: Callable[[str], None]) -> None:
+    """What the store lacks. Goes on where it was interrupted. `calm`: a launch of a real machine
+    waits until its load is below that."""
     every = list(items(here))
     missing = [one for one in every if not store.has(one.name)]
     say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
@@ -50,6 +53,8 @@ def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
     stop = threading.Event()
 
     def one(item: Item) -> None:
+        while not (here.sweep.simulated or stop.is_set() or os.getloadavg()[0] < calm):
+            time.sleep(2)
         if not stop.is_set():
             store.add(launch(here, starter, item))
             done = sum(store.has(each.name) for each in every)

@@ -3,6 +3,7 @@ What a killed process has left half written is cut off when the file is opened a
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import zlib
@@ -52,13 +53,14 @@ class Store:
         self._lock = threading.Lock()
         self.launches = []
         if self.path.exists():
-            data = self.path.read_bytes()
-            whole = 0
-            for end, text in _members(data):
-                self.launches.append(msgspec.json.decode(text, type=Recorded))
-                whole = end
-            if whole < len(data):
-                os.truncate(self.path, whole)
+            with self.path.open("rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # of several processes one writes at a time
+                data = file.read()
+                whole = 0
+                for end, text in _members(data):
+                    self.launches.append(msgspec.json.decode(text, type=Recorded))
+                    whole = end
+                file.truncate(whole)
         self._names = {one.name for one in self.launches}
 
     def has(self, name: str) -> bool:
@@ -70,6 +72,7 @@ class Store:
         with self._lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -140,7 +140,7 @@ class Truth:
         None where it has no times."""
         others = {cell: one for cell, one in choices.items() if cell[0] != function}
         own = {(function, one): DEFAULT for one in self._sizes[function]}
-        around = chosen(self._here, others | own)
+        around = chosen(self._here, others | own).inside()
         case = candidate.case(function, size)
         if self._here.sweep.simulated and candidate.is_knobs:
             options = around.options | dict(candidate.knobs)
@@ -198,7 +198,7 @@ class Truth:
             for one in self._here.space(function, size)
             if not one.is_knobs
         ]
-        self._answers.of(cases, chosen(self._here, others | own))
+        self._answers.of(cases, chosen(self._here, others | own).inside())
 
     def _best(
         self,
