@@ -202,6 +202,7 @@ class Loop:
         culprits = fixed.culprits(winners, table)
         for one in culprits:
             self._dropped("undone", one, "it raises more violations than it removes")
+        self._rounds.refuse(culprits)
         left = fixed.without(culprits, winners)
         return left, not fixed.stands(left)
 
@@ -317,7 +318,10 @@ class Loop:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
-        return left + (self._rounds.instead(lost, left) if self._within_budget() else [])
+        if self._within_budget():
+            return left + self._rounds.instead(lost, left)
+        self._rounds.refuse(lost)
+        return left
 
     def _try(
         self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]

@@ -249,17 +249,27 @@ def judge_winners(
                 removes=[n for n in winner.removes if (winner.function, n) not in violated],
             )
         )
+    strange: dict[Target, Comparison] = {}
     for cell in sorted(slower):
         if any(holds(winner, cell) for winner in winners):
             continue
-        blamed = reaching(kept, cell, built_on)
         if not reaching(winners, cell, built_on):
-            # Nothing but the files as a whole: the preload library stands before every call, and
-            # a variable may change more than the function that it is for.
-            blamed = [one for one in kept if one.variant != "default"] or kept
+            strange[cell] = slower[cell]
+            continue
+        blamed = reaching(kept, cell, built_on)
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
+    if strange:
+        # Nothing but the files as a whole: the preload library stands before every call, and a
+        # variable may change more than the function that it is for.
+        worst = max(strange, key=lambda one: strange[one].ratio)
+        text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
+        ours = [one for one in kept if one.variant != "default"]
+        what = "the preload library" if ours else "the files as a whole"
+        gone = ours or kept
+        kept = [one for one in kept if one not in gone]
+        dropped += [(one, f"{text}, and no winner reaches it but by {what}") for one in gone]
     return kept, dropped
 
 

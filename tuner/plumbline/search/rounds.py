@@ -62,6 +62,7 @@ class Rounds:
         self._again: set[Target] = set()
         self._races: list[_Raced] = []
         self._second_choice: set[Target] = set()
+        self._refused: dict[Target, set[str]] = {}
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched."""
@@ -137,27 +138,39 @@ class Rounds:
         new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
         return cut_back(standing, new) + new
 
-    def instead(self, dropped: Iterable[Winner], standing: Sequence[Winner]) -> list[Winner]:
+    def refuse(self, lost: Iterable[Winner]) -> None:
+        """What these are has no place in their cells any more, with whatever parameters."""
+        for winner in lost:
+            what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
+            for size in self._sizes[winner.function]:
+                if outcome.holds(winner, target := Target(winner.function, size)):
+                    self._refused.setdefault(target, set()).add(what)
+
+    def instead(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
         """The second choices of cells whose winner has lost its place: the best of another
-        algorithm there, beside those that are `standing`. A cell has one second choice."""
+        algorithm there, if no one that is `standing` answers its calls. A cell has one second
+        choice."""
+        self.refuse(lost)
         found: list[Winner] = []
-        for lost in dropped:
-            raced = self._race_of(lost)
+        for winner in lost:
+            raced = self._race_of(winner)
             if raced is None:
                 continue
             cells = {
                 one: names
                 for one, names in raced.opened_by.items()
-                if outcome.holds(lost, one) and one not in self._second_choice
+                if outcome.holds(winner, one)
+                and one not in self._second_choice
+                and outcome.deciding([*standing, *found], one) is None
             }
             self._second_choice |= cells.keys()
-            whole = raced.menu.one_for_all_sizes(lost.function) and lost.variant == "default"
-            others = {
-                target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
+            whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
+            there = {
+                target: trials
                 for target, trials in raced.trials.items()
-                if target in cells or (whole and target.function == lost.function)
+                if target in cells or (whole and target.function == winner.function)
             }
-            chosen = self._select(raced.menu, others, cells) if cells else []
+            chosen = self._select(raced.menu, there, cells) if cells else []
             found += self._beside(chosen, [*standing, *found])
         return found
 
@@ -197,15 +210,23 @@ class Rounds:
         trials: Mapping[Target, Sequence[Trial]],
         opened_by: Mapping[Target, Sequence[str]],
     ) -> list[Winner]:
+        left = {
+            target: [one for one in those if not self._is_refused(target, one)]
+            for target, those in trials.items()
+        }
         return select(
             menu,
-            trials,
+            left,
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
             ppn=self._settings.ppn,
             tolerance=self._settings.tolerance,
         )
+
+    def _is_refused(self, target: Target, trial: Trial) -> bool:
+        what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
+        return what in self._refused.get(target, ())
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -243,6 +264,7 @@ class Rounds:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
         beside = [one for one in neighbours.of(targets) if one in entered] if neighbours else []
         without = idle(menu, [*targets, *beside], entered, verdicts)
+        without = {one: names | self._refused.get(one, set()) for one, names in without.items()}
         trials = race.run(entered, refine=refine, without=without)
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
@@ -285,15 +307,6 @@ def _becomes(
             if winner and outcome.is_of(one, winner) and one.ratio is not None:
                 found[target] = one.ratio
     return found
-
-
-def _same_algorithm(menu: Menu, trial: Trial, winner: Winner) -> bool:
-    """Whatever the parameters are."""
-    one, other = (
-        menu.algorithm(winner.function, variant, knobs)
-        for variant, knobs in ((trial.variant, trial.knobs), (winner.variant, winner.configuration))
-    )
-    return one == other
 
 
 def idle(
