@@ -296,7 +296,7 @@ class Preloaded(SimulatedStarter):
 def test_what_no_winner_can_be_blamed_for_costs_the_preload_library_its_place(
     tmp_path: Path, db: Database
 ) -> None:
-    """Nothing but a variant of ours makes Scan faster, and a knob makes Allreduce faster."""
+    """A variant of ours is best for Scan, knobs help both; knobs are what is left."""
     costs = Costs(
         default={"MPI_Scan": lambda _: 2.0, "MPI_Allreduce": lambda _: 2.0},
         algorithm={("MPI_Allreduce", "rabenseifner"): lambda *_: 0.5},
@@ -305,11 +305,12 @@ def test_what_no_winner_can_be_blamed_for_costs_the_preload_library_its_place(
     done = Done(db, tmp_path / "out", costs, rules, exact(), kind=Preloaded)
     assert {function for _, function, _ in done.violated("before")} == {"MPI_Scan", "MPI_Allreduce"}
     assert {(one.function, one.variant) for one in winners_of(db, done)} == {
-        ("MPI_Allreduce", "default")
+        ("MPI_Allreduce", "default"),
+        ("MPI_Scan", "default"),
     }
     assert done.slower() == {}
-    said = done.events("winner dropped")
-    assert said and all("MPI_Gather at" in one and "became slower" in one for one in said)
+    said = [one for one in done.events("winner dropped") if "scan_as_exscan" in one]
+    assert said and all("MPI_Gather at" in one and "the preload library" in one for one in said)
     suites = {suite for suite, _ in done.starter.launches}
     assert {"confirm-1-again", "confirm-1-once-more"} <= suites
 
