@@ -39,7 +39,7 @@ GUIDELINES = ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]
 FUNCTIONS = ["MPI_Allgather", "MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Reduce"]
 FUNCTIONS += ["MPI_Scatter"]
 SETTINGS = {"nprocs": NPROCS, "sizes": SIZES, "guidelines": GUIDELINES, "budget_seconds": 1800.0}
-SETTINGS |= {"launches": 12, "launches_max": 12, "blocks": 8}
+SETTINGS |= {"launches": 12, "launches_max": 24, "blocks": 3, "reps": 3}
 SWITCH = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 
 Rule = tuple[int, Candidate]
