@@ -100,8 +100,15 @@ class Rounds:
             neighbours = Neighbours(verdicts, self._settings.tolerance)
             along = [one for one in neighbours.of(targets) if one not in self._searched]
             around = dict(environment)
-            if winners := [*standing, *found]:
-                around |= in_force(winners, suite)
+            # One that answers the calls of a racing cell would take the candidates' place.
+            raced = [*entered, *along]
+            others = [
+                one
+                for one in [*standing, *found]
+                if not any(outcome.holds(one, target) for target in raced)
+            ]
+            if others:
+                around |= in_force(others, suite)
             race = self._race(self._menu, suite, around)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._lab.progress.step(
@@ -112,7 +119,7 @@ class Rounds:
                 self._menu,
                 number,
                 targets,
-                [*entered, *along],
+                raced,
                 verdicts,
                 neighbours=neighbours,
                 refine=refine(),
