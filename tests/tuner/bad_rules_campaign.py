@@ -39,10 +39,24 @@ GUIDELINES = ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]
 FUNCTIONS = ["MPI_Allgather", "MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Reduce"]
 FUNCTIONS += ["MPI_Scatter"]
 SETTINGS = {"nprocs": NPROCS, "sizes": SIZES, "guidelines": GUIDELINES, "budget_seconds": 1800.0}
-SETTINGS |= {"launches": 12, "launches_max": 12, "blocks": 8}
+SETTINGS |= {"launches": 12, "launches_max": 24, "blocks": 3, "reps": 3}
 SWITCH = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 
+SMALL_SEGMENT = "64"
+
 Rule = tuple[int, Candidate]
+
+
+def tried(menu: Menu, function: str) -> list[Candidate]:
+    """The library's algorithms, those with segments also with small ones."""
+    found = []
+    segment = f"{prefix(function)}_segmentsize"
+    for one in menu.first(function):
+        found.append(one)
+        if segment in dict(one.knobs) and not menu.one_for_all_sizes(function):
+            knobs = dict(one.knobs) | {segment: SMALL_SEGMENT}
+            found.append(Candidate(knobs=tuple(sorted(knobs.items()))))
+    return found
 
 
 def slowest(bench: Workbench, settings: Settings, folder: Path) -> dict[str, list[Rule]]:
@@ -54,7 +68,7 @@ def slowest(bench: Workbench, settings: Settings, folder: Path) -> dict[str, lis
             one.case(function, size)
             for function in FUNCTIONS
             for size in SIZES
-            for one in [DEFAULT, *menu.first(function)]
+            for one in [DEFAULT, *tried(menu, function)]
         ),
     )
     with Database.open(folder / "slowest.db", write=True) as db:

@@ -260,7 +260,7 @@ class SimulatedStarter(Starter):
             variant = rules.variant(case.function, size)
             if variant == "canary":
                 return 0.0, "error"
-        if variant == "default":
+        if variant in ("default", "library"):
             return self._library(case.function, size, knobs, rules)
         slow = self._costs.everything.get((case.function, size), 1.0)
         if variant in self._parts:

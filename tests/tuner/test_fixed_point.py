@@ -62,10 +62,11 @@ class Done:
         settings: Settings,
         *,
         stop_after: int | None = None,
+        kind: type[SimulatedStarter] = SimulatedStarter,
         **noise: float,
     ) -> None:
         parts = {one.variant: one.uses for one in guidelines.patterns}
-        self.starter = SimulatedStarter(
+        self.starter = kind(
             costs,
             parts=parts,
             stop_after=stop_after,
@@ -279,6 +280,39 @@ def test_a_cell_gets_its_second_choice(tmp_path: Path, db: Database) -> None:
     assert knobs == {"recursive_doubling"}
     # One race for both choices.
     assert {suite for suite, _ in done.starter.launches if suite.startswith("search-2")} == set()
+
+
+class Preloaded(SimulatedStarter):
+    """Every Gather is slower where a preload library stands before it."""
+
+    def _answer(
+        self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        cost, outcome = super()._answer(case, knobs, rules)
+        slow = bool(rules._profile) and (case.function, case.variant) == ("MPI_Gather", "default")
+        return cost * (1.3 if slow else 1.0), outcome
+
+
+def test_what_no_winner_can_be_blamed_for_costs_the_preload_library_its_place(
+    tmp_path: Path, db: Database
+) -> None:
+    """A variant of ours is best for Scan, knobs help both; knobs are what is left."""
+    costs = Costs(
+        default={"MPI_Scan": lambda _: 2.0, "MPI_Allreduce": lambda _: 2.0},
+        algorithm={("MPI_Allreduce", "rabenseifner"): lambda *_: 0.5},
+    )
+    rules = chosen("GL3", "GL12", "GL16")
+    done = Done(db, tmp_path / "out", costs, rules, exact(), kind=Preloaded)
+    assert {function for _, function, _ in done.violated("before")} == {"MPI_Scan", "MPI_Allreduce"}
+    assert {(one.function, one.variant) for one in winners_of(db, done)} == {
+        ("MPI_Allreduce", "default"),
+        ("MPI_Scan", "default"),
+    }
+    assert done.slower() == {}
+    said = [one for one in done.events("winner dropped") if "scan_as_exscan" in one]
+    assert said and all("MPI_Gather at" in one and "the preload library" in one for one in said)
+    suites = {suite for suite, _ in done.starter.launches}
+    assert {"confirm-1-again", "confirm-1-once-more"} <= suites
 
 
 def winners_of(db: Database, done: Done) -> list[Winner]:

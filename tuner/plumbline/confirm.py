@@ -41,12 +41,14 @@ def confirm(
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
+    anchors: Sequence[PlanCase] = (),
 ) -> Confirmation:
-    """`environment` puts the exported files in force."""
+    """`environment` puts the exported files in force; `anchors` are cases that these change in no
+    way."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
-    pairs = Pairs(lab, settings, environment, winners)
+    pairs = Pairs(lab, settings, environment, winners, anchors)
     fresh = pairs.add(suite, settings.launches, left, others, seed=settings.seed)
     looks = _Looks(pairs, winners, settings)
     looks.look(fresh)
@@ -77,12 +79,12 @@ def confirm(
     harm = looks.slower()
     if harm:
         again = f"{suite}-again"
-        harm = _seen_again(lab, again, settings, environment, winners, left, harm)
+        harm = _seen_again(lab, again, settings, environment, winners, anchors, left, harm)
     strange = {cell: found for cell, found in harm.items() if not reaching(winners, cell, built_on)}
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = f"{suite}-once-more"
-        sure = _seen_again(lab, again, settings, environment, winners, left, strange)
+        sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
         harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
     verdicts = tables.Table(lab, stage, guidelines, settings, suite).look()
     kept, dropped = judge_winners(
@@ -188,6 +190,7 @@ def _seen_again(
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
+    anchors: Sequence[PlanCase],
     left: Sequence[PlanCase],
     harm: Mapping[Target, Comparison],
 ) -> dict[Target, Comparison]:
@@ -196,7 +199,7 @@ def _seen_again(
     suspects = [case for case in left if target_of(case) in harm]
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
     lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    again = Pairs(lab, settings, environment, winners)
+    again = Pairs(lab, settings, environment, winners, anchors)
     seed = settings.seed + settings.launches_max
     again.add(suite, settings.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
@@ -255,17 +258,27 @@ def judge_winners(
                 removes=[n for n in winner.removes if (winner.function, n) not in violated],
             )
         )
+    strange: dict[Target, Comparison] = {}
     for cell in sorted(slower):
         if any(holds(winner, cell) for winner in winners):
             continue
-        blamed = reaching(kept, cell, built_on)
         if not reaching(winners, cell, built_on):
-            # Nothing but the files as a whole: the preload library stands before every call, and
-            # a variable may change more than the function that it is for.
-            blamed = [one for one in kept if one.variant != "default"] or kept
+            strange[cell] = slower[cell]
+            continue
+        blamed = reaching(kept, cell, built_on)
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
+    if strange:
+        # Nothing but the files as a whole: the preload library stands before every call, and a
+        # variable may change more than the function that it is for.
+        worst = max(strange, key=lambda one: strange[one].ratio)
+        text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
+        ours = [one for one in kept if one.variant != "default"]
+        what = "the preload library" if ours else "the files as a whole"
+        gone = ours or kept
+        kept = [one for one in kept if one not in gone]
+        dropped += [(one, f"{text}, and no winner reaches it but by {what}") for one in gone]
     return kept, dropped
 
 

@@ -26,7 +26,8 @@ class Pairs:
     """All pairs so far. `ratios`: per pair, log(tuned / default) of each cell, without the factor
     that a launch shares; `beside`: per tuned launch, log(variant / the library's own call in the
     same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
-    that give no (or a wrong) result with the files in force, and did without."""
+    that give no (or a wrong) result with the files in force, and did without. `anchors`, which no
+    exported file changes, are measured on both sides where winners leave few cells untouched."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Pairs:
         settings: Settings,
         environment: Mapping[str, str],
         winners: Sequence[Winner],
+        anchors: Sequence[PlanCase] = (),
     ) -> None:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
@@ -42,6 +44,7 @@ class Pairs:
         self._settings = settings
         self._environment = environment
         self._winners = winners
+        self._anchors = anchors
 
     def add(
         self,
@@ -62,14 +65,18 @@ class Pairs:
                 one.variant != "default" and holds(one, target_of(case)) for one in self._winners
             )
         ]
-        tuned = self._series(suite, [*left, *more, *beside], seed, self._environment)
-        plain = self._series(f"{suite}-default", left, seed, {})
+        touched = {winner.function for winner in self._winners}
+        seen = sum(case.function not in touched for case in left)
+        anchors = [] if seen >= REFERENCE_CELLS else list(self._anchors)
+        cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
+        tuned = self._series(suite, cases, seed, self._environment)
+        plain = self._series(f"{suite}-default", [*left, *anchors], seed, {})
         for _ in range(count):
             tuned.advance()
             plain.advance()
-        measured, lost = self._cold_ratios(suite, left)
+        measured, lost, beside_them = self._cold_ratios(suite, left, anchors)
         self.lost += lost
-        measured = without_launch_factor(measured, self._winners)
+        measured = without_launch_factor(measured, self._winners, beside_them)
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
         for cell, logs in self._beside(suite).items():
@@ -83,12 +90,17 @@ class Pairs:
         return Series(self._lab, suite, plan, environment)
 
     def _cold_ratios(
-        self, suite: str, left: Sequence[PlanCase]
-    ) -> tuple[dict[Target, list[float]], list[Target]]:
+        self, suite: str, left: Sequence[PlanCase], anchors: Sequence[PlanCase]
+    ) -> tuple[dict[Target, list[float]], list[Target], list[list[float]]]:
+        """As `log_ratios`, and log ratios of the anchors that every launch has measured."""
         lab = self._lab
         tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
         plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
-        return log_ratios(tuned, plain, [target_of(case) for case in left])
+        found, lost = log_ratios(tuned, plain, [target_of(case) for case in left])
+        pairs = max((len(plain.get((target_of(case), DEFAULT), ())) for case in left), default=0)
+        named = [(target_of(case), Candidate(case.variant)) for case in anchors]
+        both = [(tuned.get(one, {}), plain.get(one, {})) for one in named]
+        return found, lost, [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         lab = self._lab
@@ -126,9 +138,13 @@ def log_ratios(
         if len(ours) < pairs:
             lost.append(cell)
             continue
-        values = zip(ours.values(), theirs.values(), strict=True)
-        found[cell] = [math.log(mine / other) for mine, other in values]
+        found[cell] = _logs(ours, theirs)
     return found, lost
+
+
+def _logs(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
+    pairs = zip(ours.values(), theirs.values(), strict=True)
+    return [math.log(mine / other) for mine, other in pairs]
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
@@ -139,17 +155,20 @@ def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanC
 
 
 def without_launch_factor(
-    ratios: Mapping[Target, Sequence[float]], winners: Sequence[Winner]
+    ratios: Mapping[Target, Sequence[float]],
+    winners: Sequence[Winner],
+    anchors: Sequence[Sequence[float]] = (),
 ) -> dict[Target, list[float]]:
     """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
-    the functions that no winner touches: the median of their log ratios, pair by pair, is taken
-    off. With fewer than REFERENCE_CELLS such cells the ratios stay as they are."""
+    the functions that no winner touches, and in `anchors`: the median of their log ratios, pair by
+    pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are."""
     touched = {winner.function for winner in winners}
     reference = [
         logs
         for cell, logs in ratios.items()
         if touched.isdisjoint((cell.function, EVERY_FUNCTION)) and logs
     ]
+    reference += anchors
     if len(reference) < REFERENCE_CELLS:
         return {cell: list(logs) for cell, logs in ratios.items()}
     factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]

@@ -123,3 +123,5 @@ def test_a_new_violation_is_owed_to_who_made_its_right_side_faster() -> None:
     above = violated("MPI_A", "MPI_A", kind="monotony", other_bytes=128)
     larger = winner("MPI_A", 100, 999)
     assert order.raised_by(above, [own, larger, other]) == [larger]
+    halves = violated("MPI_A", "MPI_A", 128, kind="split", rhs=RULES.split.variant("MPI_A", 2))
+    assert order.raised_by(halves, [own, larger, other]) == [own]

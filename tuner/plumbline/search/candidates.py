@@ -96,7 +96,7 @@ class Menu:
         entry = self._space.of(function)
         if variant != DEFAULT.variant or entry is None:
             return variant.partition(":")[0]
-        return knobs.get(entry.knob, DEFAULT.variant)
+        return f"{entry.knob}={knobs.get(entry.knob, '')}"
 
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""

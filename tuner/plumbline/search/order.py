@@ -21,6 +21,7 @@ class Order:
 
     def __init__(self, guidelines: Guidelines) -> None:
         self._uses = {one.id: one.uses for one in guidelines.patterns}
+        self._split = guidelines.split
 
     def layers(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> list[list[Target]]:
         """`targets` in the order of work. A function waits for those that one of its violated
@@ -48,7 +49,7 @@ class Order:
             size = violation.bytes
         else:
             functions = {violation.function}
-            size = violation.other_bytes
+            size = self._other_size(violation)
         there = [one for one in winners if one.function in functions]
         at_size = {
             id(one)
@@ -56,6 +57,13 @@ class Order:
             if (one := deciding(winners, Target(name, size))) is not None
         }
         return [one for one in there if id(one) in at_size] or there
+
+    def _other_size(self, violation: Verdict) -> int:
+        """Of the calls that the right side is made of, of the same function."""
+        for pieces in self._split.pieces:
+            if violation.rhs == self._split.variant(violation.function, pieces):
+                return violation.bytes // pieces
+        return violation.other_bytes
 
 
 def _levels(waits: Mapping[str, set[str]]) -> list[set[str]]:

@@ -74,6 +74,7 @@ class Rounds:
         self._again: set[Target] = set()
         self._races: list[_Raced] = []
         self._second_choice: set[Target] = set()
+        self._refused: dict[Target, set[str]] = {}
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
@@ -114,8 +115,15 @@ class Rounds:
             along = Neighbours(verdicts, self._settings.tolerance)
             beside = [one for one in along.of(targets) if one not in self._searched]
             around = dict(environment)
-            if winners := [*standing, *found]:
-                around |= in_force(winners, suite)
+            # One that answers the calls of a racing cell would take the candidates' place.
+            raced = [*entered, *beside]
+            others = [
+                one
+                for one in [*standing, *found]
+                if not any(outcome.holds(one, target) for target in raced)
+            ]
+            if others:
+                around |= in_force(others, suite)
             race = self._race(self._menu, suite, around)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._lab.progress.step(
@@ -126,7 +134,7 @@ class Rounds:
                 self._menu,
                 number,
                 targets,
-                [*entered, *beside],
+                raced,
                 verdicts,
                 along=along,
                 refine=refine(),
@@ -152,35 +160,47 @@ class Rounds:
         new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
         return cut_back(standing, new) + new
 
-    def instead(self, dropped: Iterable[Winner], standing: Sequence[Winner]) -> list[Winner]:
+    def refuse(self, lost: Iterable[Winner]) -> None:
+        """What these are has no place in their cells any more, with whatever parameters."""
+        for winner in lost:
+            what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
+            for size in self._sizes[winner.function]:
+                if outcome.holds(winner, target := Target(winner.function, size)):
+                    self._refused.setdefault(target, set()).add(what)
+
+    def instead(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
         """The second choices of cells whose winner has lost its place: the best of another
-        algorithm there, beside those that are `standing`. A cell has one second choice."""
+        algorithm there, if no one that is `standing` answers its calls. A cell has one second
+        choice."""
+        self.refuse(lost)
         found: list[Winner] = []
-        for lost in dropped:
-            raced = self._race_of(lost)
+        for winner in lost:
+            raced = self._race_of(winner)
             if raced is None:
                 continue
             cells = {
                 one: names
                 for one, names in raced.opened_by.items()
-                if outcome.holds(lost, one) and one not in self._second_choice
+                if outcome.holds(winner, one)
+                and one not in self._second_choice
+                and outcome.deciding([*standing, *found], one) is None
             }
             self._second_choice |= cells.keys()
-            whole = raced.menu.one_for_all_sizes(lost.function) and lost.variant == "default"
+            whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
             if not cells:
                 continue
-            others = {
-                target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
+            there = {
+                target: trials
                 for target, trials in raced.trials.items()
-                if target in cells or (whole and target.function == lost.function)
+                if target in cells or (whole and target.function == winner.function)
             }
-            if rivals := _rivals(others, whole=whole):
-                others |= raced.race.measure(rivals)
-                others = {
-                    target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
-                    for target, trials in others.items()
-                }
-            chosen = self._select(raced.menu, others, cells)
+            left = {
+                target: [one for one in those if not self._is_refused(target, one)]
+                for target, those in there.items()
+            }
+            if rivals := _rivals(left, whole=whole):
+                there |= raced.race.measure(rivals)
+            chosen = self._select(raced.menu, there, cells)
             found += self._beside(chosen, [*standing, *found])
         return found
 
@@ -221,9 +241,13 @@ class Rounds:
         opened_by: Mapping[Target, Sequence[str]],
         between: Trials | None = None,
     ) -> list[Winner]:
+        left = {
+            target: [one for one in those if not self._is_refused(target, one)]
+            for target, those in trials.items()
+        }
         return select(
             menu,
-            trials,
+            left,
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
@@ -252,6 +276,10 @@ class Rounds:
             weights=self._weights,
         )
         return crossover.search(choice, race.measure, self._grid, self._within_budget)
+
+    def _is_refused(self, target: Target, trial: Trial) -> bool:
+        what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
+        return what in self._refused.get(target, ())
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -307,10 +335,12 @@ class Rounds:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
         beside = [one for one in along.of(targets) if one in entered] if along else []
         bound = bounds(verdicts)
+        without = idle(menu, [*targets, *beside], entered, verdicts)
+        without = {one: names | self._refused.get(one, set()) for one, names in without.items()}
         trials = race.run(
             entered,
             refine=refine,
-            without=idle(menu, [*targets, *beside], entered, verdicts),
+            without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
         )
@@ -377,15 +407,6 @@ def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
         every = list(dict.fromkeys(one for those in found.values() for one in those))
         found = dict.fromkeys(found, every)
     return {target: those for target, those in found.items() if those}
-
-
-def _same_algorithm(menu: Menu, trial: Trial, winner: Winner) -> bool:
-    """Whatever the parameters are."""
-    one, other = (
-        menu.algorithm(winner.function, variant, knobs)
-        for variant, knobs in ((trial.variant, trial.knobs), (winner.variant, winner.configuration))
-    )
-    return one == other
 
 
 def idle(
