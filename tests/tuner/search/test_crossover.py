@@ -32,6 +32,7 @@ from tests.tuner.search.test_candidates import menu
 from tests.tuner.search.test_select import trial
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, installed_knobs
 
+MENU = menu()
 ALLREDUCE = "MPI_Allreduce"
 NPROCS = 4
 SIZE = st.integers(1, 2**22)
@@ -137,7 +138,7 @@ class Exact:
 
     def _of(self, what: Callable[..., Any], between: Trials) -> Any:
         return what(
-            menu(),
+            MENU,
             self.trials,
             {ALLREDUCE: self.table},
             self.opened,
