@@ -1,4 +1,5 @@
-"""Open MPI's classic dynamic rules file (coll/tuned, 4.1 and 5.0).
+"""Open MPI's dynamic rules file: the classic one of coll/tuned 4.1 and 5.0. (6.0 reads JSON, which
+ompi_json.py writes from the same rules.)
 
 A block for a communicator size serves every larger communicator up to the next block, and the first
 block serves smaller ones too; a rule for a message size serves every larger size up to the next. So
@@ -13,23 +14,14 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters import ompi_tuned
+from plumbline_exporters import ompi_json, ompi_site, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_rule, rule_knobs
+from plumbline_exporters.ompi_site import Rule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-rules.conf"
 _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-out knob
-
-
-class Rule(msgspec.Struct, frozen=True, order=True):
-    """Algorithm 0 is the library's own decision. `size` in the library's own count of bytes."""
-
-    size: int
-    algorithm: int = 0
-    fanout: int = 0
-    segment_bytes: int = 0
-    max_requests: int = 0
 
 
 def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str | None:
@@ -40,19 +32,24 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
     knobs = rule_knobs(winner)
     if "" not in knobs:
         return "parameters of an algorithm without the algorithm"
-    number = collective.id_of(knobs[""], library)
+    number = _number(collective, knobs[""], library)
     if number is None:
         return f"{library.id} has no algorithm {knobs['']}"
     for suffix, value in knobs.items():
         if suffix and not re.fullmatch(r"[0-9]+", value):
             return f"{ompi_tuned.prefix(winner.function)}{suffix}={value} is not a number"
-    name = collective.name_of(number)
+    name = collective.name_of(number) if number else ompi_site.OWN_DECISION
     if name == "two_proc" and winner.nprocs != 2:
         return "two_proc fails on communicators that do not have 2 ranks"
     if not unsafe and (name in collective.commutative_only or "commutative" in winner.restrictions):
         return f"{name} is wrong for operations that do not commute"
     if collective.size == "none" and winner.function != "MPI_Barrier" and not _everything(winner):
         return f"one algorithm must serve all sizes, this one is for {sizes(winner)}"
+    if winner.function in ompi_tuned.IN_PLACE_SIZES and not unsafe and not _everything(winner):
+        return (
+            f"one algorithm must serve all sizes, this one is for {sizes(winner)}: with "
+            "MPI_IN_PLACE ranks may look up different sizes, and hang"
+        )
     fanouts = {knobs[suffix] for suffix in ("_chain_fanout", "_tree_fanout") if suffix in knobs}
     if len(fanouts) > 1:
         return "a rule has one fan-out for chains and trees"
@@ -80,7 +77,13 @@ def rules(bundle: Bundle) -> dict[str, dict[int, list[Rule]]]:
         for nprocs in list(blocks):
             blocks.setdefault(nprocs + 1, [Rule(0)])
         blocks[0] = [Rule(0)]
+    if bundle.site_rules and table:
+        return ompi_site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
     return {function: dict(sorted(table[function].items())) for function in sorted(table)}
+
+
+def _number(collective: ompi_tuned.Collective, name: str, library: Library) -> int | None:
+    return 0 if name == ompi_site.OWN_DECISION else collective.id_of(name, library)
 
 
 def _block(function: str, nprocs: int, group: list[Winner], library: Library) -> list[Rule]:
@@ -115,7 +118,7 @@ def _append(block: list[Rule], rule: Rule) -> None:
 
 def _rule(size: int, winner: Winner, library: Library) -> Rule:
     knobs = rule_knobs(winner)
-    number = ompi_tuned.COLLECTIVES[winner.function].id_of(knobs[""], library)
+    number = _number(ompi_tuned.COLLECTIVES[winner.function], knobs[""], library)
     fanout = knobs.get("_chain_fanout", knobs.get("_tree_fanout", _DEFAULT_FANOUT))
     return Rule(
         size,
@@ -123,6 +126,7 @@ def _rule(size: int, winner: Winner, library: Library) -> Rule:
         int(fanout),
         int(knobs.get("_segmentsize", "0")),
         int(knobs.get("_max_requests", "0")),
+        ours=True,
     )
 
 
@@ -144,19 +148,32 @@ def _last(size: str, bytes_to: int, nprocs: int) -> int:
     return bytes_to // nprocs if size == "average" else -(-bytes_to // nprocs) * nprocs
 
 
+def file_name(library: Library) -> str:
+    """What the file is called that this library reads."""
+    newer = ompi_tuned.version(library) >= ompi_tuned.JSON_SINCE
+    return ompi_json.FILE_NAME if newer else FILE_NAME
+
+
 @exporter(
     "ompi-rules",
-    "Open MPI dynamic rules file, by communicator and message size",
+    "Open MPI dynamic rules file, by communicator and message size; JSON from 6.0",
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:
     table = rules(bundle)
     if not table:
         return {}
+    if ompi_tuned.version(bundle.library) >= ompi_tuned.JSON_SINCE:
+        return {ompi_json.FILE_NAME: ompi_json.text(bundle, table)}
     every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
     second = any(rule.max_requests for rule in every)
     lines = ["rule-file-version-2"] if second else []
     lines += heading(bundle, "Dynamic rules for coll/tuned of Open MPI, written by Plumbline.")
+    if bundle.site_rules:
+        lines += [
+            "# It takes the place of the site's own; what no winner decides is as it is there.",
+            f"# Winners are marked: {ompi_site.MARK}.",
+        ]
     lines += [
         "# In force with coll_tuned_use_dynamic_rules=1 and coll_tuned_dynamic_rules_filename.",
         "# A rule: message size, algorithm (0: the library decides), fan-out, segment size"
@@ -169,7 +186,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         for nprocs, block in blocks.items():
             lines.append(f"{nprocs} # ranks and more{_guard(block)}")
             lines.append(f"{len(block)} # rules")
-            lines += [_line(rule, second) for rule in block]
+            lines += [_line(rule, second, mark=bool(bundle.site_rules)) for rule in block]
     return {FILE_NAME: "\n".join(lines) + "\n"}
 
 
@@ -177,6 +194,7 @@ def _guard(block: list[Rule]) -> str:
     return ": the library decides" if block == [Rule(0)] else ""
 
 
-def _line(rule: Rule, second: bool) -> str:
+def _line(rule: Rule, second: bool, *, mark: bool) -> str:
     text = f"{rule.size} {rule.algorithm} {rule.fanout} {rule.segment_bytes}"
-    return f"{text} {rule.max_requests}" if second else text
+    text += f" {rule.max_requests}" if second else ""
+    return f"{text} # {ompi_site.MARK}" if mark and rule.ours else text

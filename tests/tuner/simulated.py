@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
@@ -82,20 +83,25 @@ Factor = Callable[[int, Mapping[str, str]], float]
 class Costs:
     """`default[function](bytes)` and `algorithm[function, name](bytes, knobs)` multiply the base
     cost; algorithms that are not named here take 1.2 times the base. `own[variant]` likewise.
+    `in_force[function, name]` besides, where a rules file says so and not a knob of the race.
     `everything[function, bytes]` slows a cell down whatever computes it."""
 
     default: dict[str, Callable[[int], float]] = field(default_factory=dict)
     algorithm: dict[tuple[str, str], Factor] = field(default_factory=dict)
     own: dict[str, float] = field(default_factory=dict)
+    in_force: dict[tuple[str, str], float] = field(default_factory=dict)
     everything: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def library(self, function: str, size: int, knobs: Mapping[str, str]) -> float:
+    def library(
+        self, function: str, size: int, knobs: Mapping[str, str], *, cold: bool = False
+    ) -> float:
         """Microseconds of the library's function; no knobs: by its own decision."""
         name = knobs.get(f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm")
         if name is None:
             factor = self.default.get(function, lambda _: 1.0)(size)
         else:
             factor = self.algorithm.get((function, name), lambda *_: 1.2)(size, knobs)
+            factor *= self.in_force.get((function, name), 1.0) if cold else 1.0
         factor *= self.everything.get((function, size), 1.0)
         return factor * LATENCY[function] * (1 + size / 2000)
 
@@ -159,6 +165,7 @@ class SimulatedStarter(Starter):
         case_noise: float = 0.01,
         sample_noise: float = 0.02,
         seconds: float = 0.5,
+        parts: Mapping[str, Sequence[str]] = PARTS,
     ) -> None:
         self.family = OpenMpi()
         self.refusal = lambda text: None  # type: ignore[method-assign]
@@ -166,6 +173,7 @@ class SimulatedStarter(Starter):
         self._launcher = launcher_for(None)
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
+        self._parts = parts
         self._stop_after = stop_after
         self._crashes, self._spoil = crashes, spoil
         self._launch_noise, self._case_noise = launch_noise, case_noise
@@ -255,8 +263,8 @@ class SimulatedStarter(Starter):
         if variant == "default":
             return self._library(case.function, size, knobs, rules)
         slow = self._costs.everything.get((case.function, size), 1.0)
-        if variant in PARTS:
-            parts = [self._library(part, size, {}, rules) for part in PARTS[variant]]
+        if variant in self._parts:
+            parts = [self._library(part, size, {}, rules) for part in self._parts[variant]]
             return slow * (0.1 + sum(cost for cost, _ in parts)), "ok"
         base = self._costs.own.get(variant, 1.3) * LATENCY[case.function]
         return slow * base * (1 + size / 2000), "ok"
@@ -267,7 +275,7 @@ class SimulatedStarter(Starter):
         decided = knobs or rules.knobs(function, self.placement.nprocs, size)
         if decided is None:
             return 0.0, "error"
-        return self._costs.library(function, size, decided), "ok"
+        return self._costs.library(function, size, decided, cold=not knobs), "ok"
 
 
 def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[CaseRecord]]:
@@ -380,9 +388,9 @@ def variants() -> list[Variant]:
     return bench().catalogue.variants
 
 
-def bench() -> Workbench:
+def bench(guidelines: Guidelines = GUIDELINES) -> Workbench:
     """A workbench of the simulated library; its programs do not exist."""
-    listed = [Variant(one.variant, one.lhs, "mockup", [], "") for one in GUIDELINES.patterns]
+    listed = [Variant(one.variant, one.lhs, "mockup", [], "") for one in guidelines.patterns]
     listed += [Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
     return Workbench(
         machine=build.MACHINE,
@@ -399,7 +407,7 @@ def bench() -> Workbench:
             syncs=["barrier"],
             clocks=["monotonic_raw"],
         ),
-        guidelines=GUIDELINES,
+        guidelines=guidelines,
         space=SPACE,
         knobs=installed_knobs(),
     )

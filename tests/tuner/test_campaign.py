@@ -144,10 +144,10 @@ def test_winners_are_the_planted_ones(done: Done) -> None:
     for winner in done.winners():
         of.setdefault(winner.function, []).append(winner)
     assert of.keys() == {"MPI_Allreduce", "MPI_Bcast", "MPI_Scan", "MPI_Scatter"}
-    knob, ours = of["MPI_Allreduce"]
+    ours, knob = sorted(of["MPI_Allreduce"], key=lambda one: one.variant == "default")
     assert knob.configuration == {"coll_tuned_allreduce_algorithm": "rabenseifner"}
-    # It is faster at every size: from near 4 KiB, where no violation asked for it.
-    assert 4096 < knob.bytes_from < 4096 * math.sqrt(2) and knob.bytes_to == 65536
+    # Ours is better up to 16 KiB; what lies between was asked down to a factor of sqrt 2.
+    assert 16384 < knob.bytes_from < 16384 * math.sqrt(2) and knob.bytes_to == 65536
     assert knob.speedup == pytest.approx(1.9 / 0.8, rel=0.15)
     assert knob.speedup_low < 1.9 / 0.8 < knob.speedup_high
     assert "GL12@65536" in knob.removes
@@ -174,17 +174,22 @@ def test_a_cure_opens_the_next_round(done: Done) -> None:
     rounds: dict[tuple[str, int], list[int]] = {}
     for one in searches.all_searches(done.db, done.campaign.id):
         rounds.setdefault((one.function, one.bytes), []).append(one.round)
-    assert rounds["MPI_Allreduce", 65536] == [1]
-    assert rounds["MPI_Allreduce", 16384] == [1, 2]
+    assert rounds["MPI_Allreduce", 65536] == rounds["MPI_Allreduce", 16384] == [1]
     assert rounds["MPI_Scatter", 16384] == [2]
 
 
-def test_a_second_race_is_run_with_the_winners_in_force(done: Done) -> None:
-    again = [one for one in done.launches() if "in-force" in one.suite]
-    assert again
-    for one in again:
-        assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in one.environment
-        assert "coll_tuned_allreduce_algorithm" not in one.plan
+def test_the_right_side_is_cured_first(done: Done) -> None:
+    """At 16 KiB Allreduce ⪯ Reduce + Bcast and Bcast are violated: Allreduce races with the better
+    Bcast in force, so that once is enough."""
+    suites = {one.suite: one for one in done.launches()}
+    search = [one for name, one in suites.items() if name.startswith("search-1-")]
+    first, then = search[0], next(one for one in search if "-step-2-" in one.suite)
+    assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" not in first.environment
+    assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in then.environment
+    assert "coll_tuned_bcast_algorithm=" in first.plan
+    assert "coll_tuned_allreduce_algorithm=" in then.plan
+    assert "coll_tuned_bcast_algorithm=" not in then.plan
+    assert not [one for one in suites if "in-force" in one]
 
 
 def test_what_is_wrong_for_some_programs_is_never_tried(done: Done) -> None:
@@ -223,10 +228,10 @@ def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Dat
         msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
         for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
     ]
-    assert one._together("confirm-1", wanted[::2]) == wanted[::2]
-    assert one._together("confirm-1", wanted) == wanted[::2]
-    (said,) = [one.text for one in events.get(db, started.id) if one.kind == "winner dropped"]
-    assert said.startswith("confirm-1: MPI_Gather") and "not exported beside the others" in said
+    assert one._together(wanted[::2]) == (wanted[::2], [])
+    kept, ((refused, why),) = one._together(wanted)
+    assert (kept, refused) == (wanted[::2], wanted[1])
+    assert "wants btl_tcp_sndbuf=2" in str(why)
 
 
 def test_what_nothing_shows_is_said(
@@ -299,7 +304,7 @@ def test_run_again_launches_nothing(done: Done) -> None:
     assert repeated.launches() == before
 
 
-@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 90])
+@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 80])
 def test_interrupted_anywhere_it_goes_on(done: Done, tmp_path: Path, launches: int) -> None:
     """The same launches, each once; the same tables, searches and winners."""
     assert launches < len(done.launches())
@@ -428,7 +433,7 @@ def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Dat
     assert finished.campaign.state == "finished"
     assert not winners.get(db, finished.campaign.id)
     said = [one for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
-    assert len(said) == 1
+    assert len(said) == 2  # the second choice was none either
 
 
 def test_files_under_which_no_launch_goes_well_end_the_campaign(

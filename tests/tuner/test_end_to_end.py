@@ -53,13 +53,13 @@ def start(*words: object) -> subprocess.Popen[bytes]:
     )
 
 
-def plumbline(*words: object) -> subprocess.CompletedProcess[str]:
+def plumbline(*words: object, seconds: float = 240) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", ENTRY, *map(str, words)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=seconds,
         env=environment(),
         check=False,
     )

@@ -30,8 +30,6 @@ YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
         "LD_PRELOAD",
         "PLUMBLINE_PROFILE",
         "OMPI_MCA_coll_tuned_bcast_algorithm",
-        "OMPI_MCA_coll_tuned_use_dynamic_rules",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename",
     ],
 )
 def test_what_a_search_sets_cannot_be_fixed(name: str) -> None:

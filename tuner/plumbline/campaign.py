@@ -4,8 +4,7 @@ A campaign is a deterministic function of its settings and of its launches, and 
 stored before the next one starts. So there is no other state to save: an interrupted campaign is
 run from the start, takes the launches it finds, and goes on where they end.
 
-It ends: every turn either searches cells that no turn has searched before, or drops winners that
-never come back."""
+It ends, and the number of violations never rises on its way: docs/search.md says why."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import proof, tables
+from plumbline import proof, site_rules, tables
 from plumbline.confirm import confirm, named
 from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
@@ -26,8 +25,10 @@ from plumbline.plan import Plan
 from plumbline.search import crossover, outcome, process
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
+from plumbline.search.fixed_point import FixedPoint, violations
+from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.search.select import Weights, by_benefit
+from plumbline.search.select import by_benefit
 from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
 from plumbline.words import counted
@@ -37,7 +38,7 @@ from plumbline_db import winners as winner_table
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import SITE_RULES, Bundle
 from plumbline_exporters.registry import exporters, texts, write
 
 
@@ -78,14 +79,15 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
 
 def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
     """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
-    every launch. Settings of the whole process can, as none is chosen for a function."""
+    every launch. Settings of the whole process can, as none is chosen for a function, and rules of
+    the site, whose place the exported ones take."""
     if not fixed:
         return
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
     of_the_process = {one.knob for one in bench.space.setting}
     for knob in bench.space.knobs().keys() - of_the_process:
         taken |= set(bench.family.in_environment({knob: ""}))
-    refused = sorted(taken & set(fixed))
+    refused = sorted((taken - site_rules.variables(bench)) & set(fixed))
     if refused:
         raise UsageError(
             f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
@@ -110,8 +112,7 @@ def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) ->
 
 
 class Loop:
-    """One campaign under way. `folder` is where the exported files go; `weights` say what a cell
-    counts for (none: all the same)."""
+    """One campaign under way. `folder` is where the exported files go."""
 
     def __init__(
         self,
@@ -120,20 +121,23 @@ class Loop:
         campaign: Campaign,
         settings: Settings,
         folder: Path,
-        weights: Weights | None = None,
     ) -> None:
-        self._weights = weights or {}
         self._lab = lab
         self._db = lab.db
         self._bench = bench
         self._campaign = campaign
         self._settings = settings
         self._folder = self._in_force = folder
+        self._staged: dict[Path, None] = {}
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
+        self._weights = settings.weights(self._sizes) or {}
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
+        self._site = site_rules.find(bench, settings)
+        space = bench.space if self._site is None else site_rules.over(bench.space)
+        self._searched_under = space.hot_environment
         menu = Menu(
-            bench.space,
+            space,
             bench.installation.library,
             bench.knobs,
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
@@ -141,15 +145,16 @@ class Loop:
             unsafe=settings.unsafe,
             witnesses=bench.catalogue.variants,
         )
+        self._order = Order(self._guidelines)
         self._rounds = Rounds(
             lab,
             menu,
             self._plan,
             settings,
             self._sizes,
+            self._order,
             self._event,
             switches=crossover.switches(bench.space, bench.knobs),
-            weights=weights,
         )
 
     def run(self) -> Campaign:
@@ -157,13 +162,24 @@ class Loop:
         environment = os.environ | self._bench.installation.environment
         for name in self._bench.family.settings_in(environment):
             if name not in self._settings.fixed:
-                self._event("left out", f"{name} is set here, and in force in no launch")
+                named = name in site_rules.variables(self._bench)
+                hint = " (the table environment of a campaign file may name it)" if named else ""
+                self._event("left out", f"{name} is set here, and in force in no launch{hint}")
+        if self._site is not None:
+            self._event(SITE_RULES, self._site.text)
+            self._event(
+                "site",
+                f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
+                "candidates are tried without it, and an exported file takes its place",
+            )
         current = self._before()
+        fixed = FixedPoint(current, self._order)
         winners: list[Winner] = []
         turn = searched = 0
-        changed = opened = False  # changed: `current` was measured with other winners
+        changed = False  # `current` was measured with other winners
         of_the_process = self._settings.settings is not msgspec.UNSET
         while True:
+            opened = False
             if searched < self._settings.rounds and self._within_budget():
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
@@ -172,16 +188,42 @@ class Loop:
                 of_the_process = False
                 more = self._of_the_process(winners)
                 changed, winners = bool(more), winners + more
-            if not winners:
-                current = verdicts.get(self._db, self._campaign.id, "before")
-                break
-            if changed:
+            if changed and winners:
                 turn += 1
-                winners, current, changed = self._confirm(turn, winners, current)
+                winners, current, changed = self._confirm(turn, winners, current, fixed)
+                if not changed:
+                    self._round(f"round-{turn}", winners, current, fixed)
+            elif not winners or fixed.stands(winners):
+                if not opened:
+                    break
             elif not opened:
-                break
-            opened = False
-        return self._end(winners, current)
+                winners, changed = self._undo(winners, current, fixed)
+                if not changed:
+                    break
+        return self._end(fixed.last.winners, fixed.last.table)
+
+    def _round(
+        self, stage: str, winners: list[Winner], table: list[Verdict], fixed: FixedPoint
+    ) -> None:
+        """Keeps the table of a round that stands."""
+        before = fixed.last
+        if fixed.enter(stage, winners, table):
+            verdicts.put(self._db, self._campaign.id, stage, table)
+        else:
+            count = counted(len(violations(table)), "violation")
+            text = f"{stage}: {count}, after {len(violations(before.table))} in {before.stage}"
+            self._event("more violations", text)
+
+    def _undo(
+        self, winners: list[Winner], table: list[Verdict], fixed: FixedPoint
+    ) -> tuple[list[Winner], bool]:
+        """What is left without the winners that raised violations which no search has removed, and
+        whether that is to be measured."""
+        culprits = fixed.culprits(winners, table)
+        for one in culprits:
+            self._dropped("undone", one, "it raises more violations than it removes")
+        left = fixed.without(culprits, winners)
+        return left, not fixed.stands(left)
 
     def _before(self) -> list[Verdict]:
         settings, lab = self._settings, self._lab
@@ -202,10 +244,27 @@ class Loop:
         if stuck:
             winners = self._rounds.second(number, current, self._environment(), winners)
         if fresh:
-            hot = self._bench.space.hot_environment
-            refine = self._within_budget()
-            winners = winners + self._rounds.first(number, current, hot, refine=refine)
+            winners = winners + self._rounds.first(
+                number,
+                current,
+                self._searched_under,
+                winners,
+                self._with_files,
+                refine=self._within_budget,
+            )
         return bool(fresh or stuck), winners
+
+    def _with_files(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
+        """What winners that are not confirmed yet need to be in force while others are searched."""
+        self._stage(stage)
+        self.export(self._together(winners)[0])
+        return self._environment()
+
+    def _stage(self, stage: str) -> None:
+        """While a step is replayed, a job of a later one may begin, and reads files of its own."""
+        if self._lab.starter.jobs_stay:
+            self._in_force = self._folder / stage
+            self._staged[self._in_force] = None
 
     def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
         """What one value for the whole process adds to the winners that are in force."""
@@ -239,15 +298,19 @@ class Loop:
         return proof.environment_of(script, self._lab.starter.clean_environment())
 
     def _confirm(
-        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
+        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict], fixed: FixedPoint
     ) -> tuple[list[Winner], list[Verdict], bool]:
-        """Exports, proves and measures; returns what is kept, the table, and whether anything was
-        dropped (then what is exported is not yet what was measured, and the table has one look)."""
+        """Exports, proves and measures; returns what is kept or takes the place of what was
+        dropped, the table, and whether anything was (then what is exported is not yet what was
+        measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
-        if lab.starter.jobs_stay:
-            # While this turn is replayed, a job of a later one may begin and read its own files.
-            self._in_force = self._folder / stage
-        winners = self._together(suite, winners)
+        self._stage(stage)
+        winners, refused = self._together(winners)
+        while refused:
+            for one, error in refused:
+                self._dropped(suite, one, f"not exported beside the others: {error}")
+            left = self._replaced(winners, [one for one, _ in refused], fixed)
+            winners, refused = self._together(left)
         self.export(winners)
         environment = self._environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -263,7 +326,8 @@ class Loop:
             )
         unseen = self._not_started_with(turn, winners, environment)
         if unseen:
-            return [one for one in winners if one not in unseen], list(current), True
+            left = [one for one in winners if one not in unseen]
+            return self._replaced(left, unseen, fixed), list(current), True
         if evidence.problems:
             # Winners may not apply (the library knows why), be it the only one; where no winner is
             # to blame, nothing works.
@@ -273,13 +337,14 @@ class Loop:
                 )
             for problem in evidence.problems:
                 self._event("not in force", f"{suite}: {problem}")
-            left = [
+            missed = [
                 one
                 for one in winners
-                if one.function == EVERY_FUNCTION
-                or proof.cell_of(one, self._sizes) not in evidence.missed
+                if one.function != EVERY_FUNCTION
+                and proof.cell_of(one, self._sizes) in evidence.missed
             ]
-            return left, list(current), True
+            left = [one for one in winners if one not in missed]
+            return self._replaced(left, missed, fixed), list(current), True
         for statement in evidence.statements:
             self._event("in force", f"{suite}: {statement}")
         for sentence in evidence.unproven:
@@ -293,13 +358,21 @@ class Loop:
             environment,
             winners,
         )
-        for winner, reason in done.dropped:
-            self._dropped(suite, winner, reason)
-        found = done.verdicts
-        if not done.dropped:
-            found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
-        verdicts.put(self._db, self._campaign.id, stage, found)
-        return done.winners, found, bool(done.dropped)
+        for one, reason in done.dropped:
+            self._dropped(suite, one, reason)
+        if done.dropped:
+            lost = [one for one, _ in done.dropped]
+            return self._replaced(done.winners, lost, fixed), done.verdicts, True
+        found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
+        return done.winners, found, False
+
+    def _replaced(
+        self, left: list[Winner], lost: Sequence[Winner], fixed: FixedPoint
+    ) -> list[Winner]:
+        """The winners that are left, with the second choices for cells of those that are lost."""
+        for gone in fixed.withdraw(lost):
+            verdicts.put(self._db, self._campaign.id, gone.stage, [])
+        return left + (self._rounds.instead(lost, left) if self._within_budget() else [])
 
     def _not_started_with(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -350,23 +423,27 @@ class Loop:
                 Path(old.path).unlink(missing_ok=True)
             exports.forget(self._db, self._campaign.id, old.path)
 
-    def _together(self, suite: str, winners: Sequence[Winner]) -> list[Winner]:
-        """Those that files can hold together: where two want different values of what has one, the
-        one that saves more time. What cannot be exported even alone is an error."""
+    def _together(
+        self, winners: Sequence[Winner]
+    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
+        """Those that files can hold together, and the others: where two want different values of
+        what has one, the one that saves more time stays. What cannot be exported even alone is an
+        error."""
         formats = list(exporters(self._bench.family.name))
         with contextlib.suppress(PlumblineError):
             texts(self._bundle(winners), formats)
-            return list(winners)
+            return list(winners), []
         kept: list[Winner] = []
+        refused: list[tuple[Winner, PlumblineError]] = []
         for one in by_benefit(winners, self._sizes, self._weights):
             try:
                 texts(self._bundle([*kept, one]), formats)
             except PlumblineError as error:
                 texts(self._bundle([one]), formats)
-                self._dropped(suite, one, f"not exported beside the others: {error}")
+                refused.append((one, error))
             else:
                 kept.append(one)
-        return [one for one in winners if one in kept]
+        return [one for one in winners if one in kept], refused
 
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
         what = outcome.label(winner.variant, winner.configuration)
@@ -383,6 +460,7 @@ class Loop:
             directory=self._in_force.absolute(),
             preload_library=self._bench.preload,
             unsafe=self._settings.unsafe,
+            site_rules="" if self._site is None else self._site.text,
         )
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
@@ -400,11 +478,10 @@ class Loop:
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished
-        staged, self._in_force = self._in_force, self._folder
+        self._in_force = self._folder
         self.export(winners)
-        if staged != self._folder:
-            for turn in range(1, int(staged.name.removeprefix("round-")) + 1):
-                shutil.rmtree(self._folder / f"round-{turn}", ignore_errors=True)
+        for folder in self._staged:
+            shutil.rmtree(folder, ignore_errors=True)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
         verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import msgspec
 
+from plumbline import site_rules
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.placement import Placement
@@ -38,7 +39,9 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     text = msgspec.json.encode(settings).decode()
     left_out = set(settings.fixed)  # they stand in the settings
     placement = settings.placement(bench.launcher.processing_units())
-    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out)
+    site = site_rules.find(bench, settings)
+    more = [] if site is None else [f"{site.path}\n{site.text}"]
+    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out, more=more)
 
 
 def enter(
@@ -50,13 +53,14 @@ def enter(
     new: bool,
     mark: str,
     left_out: Set[str] = frozenset(),
+    more: Sequence[str] = (),
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
     stands between number of ranks and hash in its id. `left_out` are variables of this shell that
-    do not count."""
+    do not count; `more` are facts that do."""
     library = bench.installation.library
     facts = "\n".join(
-        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out)]
+        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out), *more]
     )
     asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
     same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
@@ -118,7 +122,12 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.guidelines:
-        return bench.guidelines.selected(())
+        found = bench.guidelines.selected(())
+        if settings.application is None:
+            return found
+        # What the application does not call has no share in its time.
+        called = [one for one in found.patterns if one.lhs in settings.called]
+        return msgspec.structs.replace(found, patterns=called)
     if settings.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}

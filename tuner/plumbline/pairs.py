@@ -12,7 +12,7 @@ import msgspec
 from plumbline import tables
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import PlanCase
-from plumbline.search.candidates import DEFAULT
+from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
@@ -85,25 +85,10 @@ class Pairs:
     def _cold_ratios(
         self, suite: str, left: Sequence[PlanCase]
     ) -> tuple[dict[Target, list[float]], list[Target]]:
-        """Log ratios of the cells that every launch of both sides has measured, pair by pair; and
-        the cells that are missing, wholly or in part, only with the files in force."""
         lab = self._lab
         tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
         plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
-        cells = [(target_of(case), DEFAULT) for case in left]
-        pairs = max((len(plain.get(cell, ())) for cell in cells), default=0)
-        found: dict[Target, list[float]] = {}
-        lost: list[Target] = []
-        for cell in cells:
-            ours, theirs = tuned.get(cell, {}), plain.get(cell, {})
-            if len(theirs) < pairs:
-                continue
-            if len(ours) < pairs:
-                lost.append(cell[0])
-                continue
-            values = zip(ours.values(), theirs.values(), strict=True)
-            found[cell[0]] = [math.log(mine / other) for mine, other in values]
-        return found, lost
+        return log_ratios(tuned, plain, [target_of(case) for case in left])
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         lab = self._lab
@@ -121,6 +106,29 @@ class Pairs:
             for target, library in found["library"].items()
             if found["default"].get(target)
         }
+
+
+Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
+
+
+def log_ratios(
+    tuned: Seconds, plain: Seconds, cells: Sequence[Target]
+) -> tuple[dict[Target, list[float]], list[Target]]:
+    """Log ratios of the cells that every launch of both sides has measured, pair by pair; and the
+    cells that are missing, wholly or in part, only with the files in force."""
+    pairs = max((len(plain.get((cell, DEFAULT), ())) for cell in cells), default=0)
+    found: dict[Target, list[float]] = {}
+    lost: list[Target] = []
+    for cell in cells:
+        ours, theirs = tuned.get((cell, DEFAULT), {}), plain.get((cell, DEFAULT), {})
+        if len(theirs) < pairs:
+            continue
+        if len(ours) < pairs:
+            lost.append(cell)
+            continue
+        values = zip(ours.values(), theirs.values(), strict=True)
+        found[cell] = [math.log(mine / other) for mine, other in values]
+    return found, lost
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:

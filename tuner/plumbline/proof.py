@@ -32,6 +32,7 @@ RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
 # Set for the ranks' sake; hydra reads the name of the preload library from a file.
 PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
+CHECKED = "PLUMBLINE_CHECKED"  # exported files then ask no library for its version
 
 # So many launches may fail for no known reason before nothing is said of what they try.
 _ATTEMPTS = 3
@@ -66,15 +67,17 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user."""
+    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user. Whether
+    the library is the one that the file was made for, the caller has found out."""
     command = ["/bin/sh", "-c", '. "$1" && exec env -0', "sh", str(script)]
-    done = process.run(command, timeout_seconds=20, environment=environment)
+    checked = dict(environment) | {CHECKED: "1"}
+    done = process.run(command, timeout_seconds=20, environment=checked)
     if done.status != 0:
         raise PlumblineError(
             f"sourcing {script} failed with status {done.status}: {done.stderr.strip()}"
         )
     after = dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
-    shell_own = {"_", "PWD", "SHLVL", "OLDPWD"}
+    shell_own = {"_", "PWD", "SHLVL", "OLDPWD", CHECKED}
     return {
         name: value
         for name, value in after.items()

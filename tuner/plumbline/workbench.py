@@ -141,13 +141,20 @@ def workbench(
     )
 
 
+# What to do about them.
+OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
+
+
 def set_by_site(bench: Workbench) -> list[str]:
     """Parameters of the search space that a parameter file of the installation or the user sets:
-    with them the library is not as it is, and what they set cannot be searched."""
+    with them the library is not as it is, and what they set cannot be searched. Rules of the site
+    are another thing (site_rules.py)."""
+    rules = bench.space.site_rules
+    replaced = rules.knobs() if rules else {}
     return [
         f"{knob.name} = {knob.value} is set by {knob.source}"
         for name, knob in sorted(bench.knobs.items())
-        if bench.space.must_be_untouched(name) and knob.source
+        if bench.space.must_be_untouched(name) and knob.source and name not in replaced
     ]
 
 

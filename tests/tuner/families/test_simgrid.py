@@ -104,3 +104,15 @@ def test_simgrid_is_no_library_of_this_machine(
     monkeypatch.setenv("PATH", f"{simgrid(tmp_path) / 'bin'}")
     with pytest.raises(PlumblineError, match="no supported MPI library found"):
         libraries.find()
+
+
+def test_options_of_other_knobs_stay_in_force() -> None:
+    family = SimGrid()
+    there = family.in_environment({"smpi/gather": "ompi_binomial", "smpi/bcast": "NTSL"})
+    found = libraries.beside(family, there | {"A": "1"}, {"smpi/bcast": "ompi_pipeline"})
+    words = family.in_environment({"smpi/gather": "ompi_binomial", "smpi/bcast": "ompi_pipeline"})
+    assert found["A"] == "1"
+    assert sorted(found[OPTIONS].split()) == sorted(words[OPTIONS].split())
+    assert libraries.beside(family, {}, {"smpi/bcast": "NTSL"}) == family.in_environment(
+        {"smpi/bcast": "NTSL"}
+    )

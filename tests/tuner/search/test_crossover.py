@@ -19,18 +19,19 @@ from plumbline.search import crossover
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
 from plumbline.search.crossover import MOST_HEATS, Grid
+from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.search.select import Trials, choose
 from plumbline.search.select import winners as select
 from plumbline.search.space import Space
 from plumbline.settings import load
-from plumbline_db import runs, searches
+from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.search.test_select import trial
-from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, installed_knobs
+from tests.tuner.simulated import GUIDELINES, SPACE, Costs, SimulatedStarter, installed_knobs
 
 MENU = menu()
 ALLREDUCE = "MPI_Allreduce"
@@ -148,10 +149,7 @@ class Exact:
             between=between,
         )
 
-    def _measure(
-        self, name: str, entries: Mapping[Target, Sequence[Candidate]]
-    ) -> dict[Target, list[Trial]]:
-        assert name == f"between-{len(self.heats) + 1}"
+    def _measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         self.heats.append(entries)
         return {
             target: [
@@ -258,9 +256,10 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     found = []
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         lab = Laboratory(db, campaign.id, starter)
-        rounds = Rounds(lab, menu(), tables.plan(settings, []), settings, sizes, lambda *_: None)
-        environment = SPACE.hot_environment
-        found.append(rounds.first(1, verdicts, environment, refine=False))
+        plan, order = tables.plan(settings, []), Order(GUIDELINES)
+        rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+        around = SPACE.hot_environment
+        found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []
     first, second = found[0]
@@ -271,7 +270,5 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     assert 4096 / math.sqrt(2) < first.bytes_from < 4096 * math.sqrt(2)
     assert second.bytes_from == first.bytes_to + 1
     assert 30000 / math.sqrt(2) < second.bytes_from < 30000 * math.sqrt(2)
-    suites = {one.suite for one in runs.listing(db, campaign.id)}
-    assert {"search-1-between-1", "search-1-between-2"} <= suites
     asked = [one for one in searches.all_searches(db, campaign.id) if not one.opened_by]
     assert asked and all(one.bytes not in sizes["MPI_Bcast"] for one in asked)

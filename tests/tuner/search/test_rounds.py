@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from plumbline import tables
 from plumbline.measure import Laboratory
+from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
-from tests.tuner.simulated import Costs, SimulatedStarter
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 BOUND = 40
 RANGES = st.tuples(st.integers(0, BOUND), st.integers(0, BOUND)).map(sorted)
@@ -51,10 +53,23 @@ def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
 
 @pytest.fixture
 def rounds(db: Database, campaign: Campaign) -> Rounds:
+    return rounds_of(db, campaign, SimulatedStarter(Costs()))
+
+
+def rounds_of(
+    db: Database, campaign: Campaign, starter: SimulatedStarter, name: str = ""
+) -> Rounds:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    campaign = msgspec.structs.replace(campaign, id=campaign.id + name, key=campaign.key + name)
+    campaigns.put(db, campaign)
+    lab = Laboratory(db, campaign.id, starter)
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
-    return Rounds(lab, menu(), tables.plan(settings, []), settings, sizes, lambda *_: None)
+    plan, order = tables.plan(settings, []), Order(GUIDELINES)
+    return Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+
+
+def race(rounds: Rounds, table: list[Verdict]) -> list[Winner]:
+    return rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
 
 
 def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) -> None:
@@ -62,18 +77,42 @@ def test_a_cell_is_searched_once_and_a_whole_function_at_once(rounds: Rounds) ->
     table = [violated("MPI_Gather", 64), violated("MPI_Bcast", 64), violated("MPI_Bcast", 64)]
     assert rounds.fresh(table) == [Target("MPI_Bcast", 64), Target("MPI_Gather", 64)]
     assert rounds.stuck(table) == []
-    rounds.first(1, table, {}, refine=False)
+    race(rounds, table)
     later = [*table, violated("MPI_Gather", 4096), violated("MPI_Bcast", 4096)]
     assert rounds.fresh(later) == [Target("MPI_Bcast", 4096)]
 
 
 def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rounds) -> None:
     table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
-    rounds.first(1, table, {}, refine=False)
+    race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
     standing = [winner(1, 9)]
     assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
     assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
+    db: Database, campaign: Campaign
+) -> None:
+    """64 B takes nine tenths of what 4 KiB takes, which is too slow by half."""
+    table = [
+        msgspec.structs.replace(violated("MPI_Bcast", 4096), ratio=2.0),
+        msgspec.structs.replace(
+            violated("MPI_Bcast", 64, "monotony"),
+            guideline="GL1",
+            other_bytes=4096,
+            ratio=0.9,
+            verdict="holds",
+        ),
+    ]
+    for gain, needed in ((0.2, True), (0.95, False)):
+        costs = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_, gain=gain: gain})  # type: ignore[misc]
+        rounds = rounds_of(db, campaign, SimulatedStarter(costs), f"{gain}")
+        found = {(one.bytes_from, one.bytes_to): one.removes for one in race(rounds, table)}
+        assert any(low <= 64 <= high for low, high in found) == needed, found
+        assert any(low <= 4096 <= high for low, high in found)
+        # Without a winner it may be searched for its own sake later.
+        assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:

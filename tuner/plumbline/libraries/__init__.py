@@ -119,6 +119,19 @@ class TellsComponents(Protocol):
 _FAMILIES: dict[str, Family] = {}
 
 
+def beside(
+    family: Family, environment: Mapping[str, str], knobs: Mapping[str, str]
+) -> dict[str, str]:
+    """`environment` with `knobs` in force besides. A simulator's options are words of one variable:
+    those of other knobs stay."""
+    added = family.in_environment(knobs)
+    for name in added.keys() & environment.keys() if family.simulates else ():
+        own = {word.partition(":")[0] for word in added[name].split()}
+        kept = [word for word in environment[name].split() if word.partition(":")[0] not in own]
+        added[name] = " ".join([*kept, added[name]])
+    return dict(environment) | added
+
+
 def family(name: str) -> Callable[[type], type]:
     def register(implementation: type) -> type:
         if name in _FAMILIES:

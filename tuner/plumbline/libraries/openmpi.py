@@ -16,6 +16,7 @@ from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+from plumbline_exporters.ompi_site import MARK
 
 from . import Installation, Knob, family
 
@@ -111,6 +112,8 @@ class OpenMpi:
         values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
         if any(name.startswith("coll_tuned_") and "_algorithm" in name for name in knobs):
             values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
+            # Open MPI 4 would prefer the rules of a file.
+            values[RULES] = ""
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
@@ -121,7 +124,7 @@ class OpenMpi:
         return [Canary(name=Path(rules).name, environment=spoilt)]
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def components(self, stderr: str) -> list[str]:
@@ -200,16 +203,23 @@ def _to_hosts(placement: Placement, reach: Reach) -> list[str]:
 
 
 def rules_canary(text: str) -> str:
-    """A rules file in which every algorithm but 0 (the library's own decision) does not exist."""
+    """A rules file in which every algorithm but 0 (the library's own decision) does not exist; or,
+    where winners are marked, those of theirs."""
     lines = []
+    marked = any(_mark(line) for line in text.splitlines())
     for line in text.splitlines():
         body, mark, comment = line.partition("#")
         words = body.split()
-        if len(words) in (4, 5) and words[1] != "0":
+        if len(words) in (4, 5) and (_mark(line) if marked else words[1] != "0"):
             words[1] = NO_SUCH_ALGORITHM
             body = " ".join(words) + " "
         lines.append(body + mark + comment)
     return "\n".join(lines) + "\n"
+
+
+def _mark(line: str) -> bool:
+    body, _, comment = line.partition("#")
+    return bool(body.strip()) and comment.strip() == MARK
 
 
 # What is said about the build -> keys of `ompi_info --parsable`, joined with a blank.

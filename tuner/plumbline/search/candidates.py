@@ -91,6 +91,13 @@ class Menu:
         cold = {one.knob for one in entry.parameters if one.cold}
         return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
 
+    def algorithm(self, function: str, variant: str, knobs: Mapping[str, str]) -> str:
+        """What a configuration is, whatever its parameters are."""
+        entry = self._space.of(function)
+        if variant != DEFAULT.variant or entry is None:
+            return variant.partition(":")[0]
+        return knobs.get(entry.knob, DEFAULT.variant)
+
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
         entry = self._space.of(function)
@@ -170,6 +177,22 @@ class Menu:
             return Candidate(variant.name + (":" + ",".join(words) if words else ""))
         chosen = {knob: str(value) for knob, value in values.items()}
         return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
+
+    def offers(self, function: str, candidate: Candidate, size: int) -> bool:
+        """Whether `candidate` is one of the first, or one of these with other parameters."""
+        for one in self.first(function):
+            if one == candidate:
+                return True
+            choices, wanted = self.choices(function, one, size), self.settings(candidate)
+            values = {
+                name: value
+                for name, those in choices.items()
+                for value in those
+                if wanted.get(name) == str(value)
+            }
+            if values.keys() == choices.keys() and self.with_parameters(one, values) == candidate:
+                return True
+        return False
 
     def restrictions(self, function: str, candidate: Candidate) -> list[str]:
         """Words for what `candidate` is not fit for."""

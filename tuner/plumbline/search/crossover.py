@@ -28,8 +28,8 @@ _CLOSE = math.sqrt(2)
 
 # What is chosen with these trials between measured sizes, given as `between`.
 Choose = Callable[..., list[Chosen]]
-# (name of the heat, candidates by cell) -> trials by cell
-Measure = Callable[[str, Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
+# Candidates by cell -> trials by cell.
+Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
 
 
 class Grid:
@@ -98,12 +98,12 @@ def search(
     """The trials between measured sizes that show where choices change. `go_on` says whether there
     is time for another heat."""
     between: dict[Target, list[Trial]] = {}
-    for number in range(MOST_HEATS):
+    for _ in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
         for one in choose(between=between):
             entries |= wanted(one, grid)
         if not entries or not go_on():
             break
-        between |= measure(f"between-{number + 1}", entries)
+        between |= measure(entries)
         between |= {target: [] for target in entries if target not in between}
     return between

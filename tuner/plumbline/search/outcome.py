@@ -18,8 +18,12 @@ def record(
     suites: list[str],
     nprocs: int,
     ppn: int,
+    *,
+    bound: str = "",
+    bound_ratio: float | None = None,
+    stopped: str = "",
 ) -> Search:
-    """The record of one cell of round `number`."""
+    """The record of one cell of round `number`; `stopped`: why its race ended."""
     holding = deciding(winners, target)
     return Search(
         round=number,
@@ -29,9 +33,11 @@ def record(
         bytes=target.bytes,
         opened_by=list(opened_by),
         outcome="winner" if holding else "nothing better",
-        reason=_reason(trials, holding),
+        reason=_reason(trials, holding) + (f"; {stopped}" if stopped else ""),
         trials=list(trials),
         suites=suites,
+        bound=bound,
+        bound_ratio=bound_ratio,
     )
 
 
@@ -65,7 +71,7 @@ def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     best = min(measured, key=lambda one: one.ratio or 0.0)
     shown, text = best, f"{len(trials)} candidates; the fastest, "
     if winner is not None:
-        same = [one for one in measured if _is(one, winner)]
+        same = [one for one in measured if is_of(one, winner)]
         shown = same[0] if same else best
         text = f"chosen out of {len(trials)} candidates: "
     text += f"{label(shown.variant, shown.knobs)}, takes {shown.ratio:.2f}"
@@ -74,5 +80,6 @@ def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     return text + " of the default's time"
 
 
-def _is(trial: Trial, winner: Winner) -> bool:
+def is_of(trial: Trial, winner: Winner) -> bool:
+    """Whether the trial is one of what the winner is."""
     return (trial.variant, trial.knobs) == (winner.variant, winner.configuration)

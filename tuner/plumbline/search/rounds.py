@@ -1,9 +1,10 @@
-"""Rounds of search: which cells race, in which surroundings, and how what they win joins what was
-won before.
+"""Rounds of search: which cells race, in which order and surroundings, and how what they win joins
+what was won before.
 
-A cell is searched once with the library as it is (hot knobs and our variants), and, if a pattern
-is still violated there under the exported files, once more among our variants with these files in
-force: the right side may have become faster by a winner of its own."""
+A cell is searched once (hot knobs and our variants) with what was won before in force, right-hand
+sides first, and, if a pattern is still violated there under the exported files, once more among our
+variants: the right side may have become faster by a winner of its own. A cell whose winner loses
+its place gets the second choice of its search, once."""
 
 from __future__ import annotations
 
@@ -12,24 +13,41 @@ from functools import partial
 
 import msgspec
 
+from plumbline.application import worth
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.words import counted
-from plumbline_db import searches
-from plumbline_db.records import Verdict, Winner
+from plumbline_db import runs, searches
+from plumbline_db.records import Trial, Verdict, Winner
 
-from . import crossover, outcome
-from .candidates import Menu
+from . import crossover, neighbours, outcome
+from .bound import bounds
+from .candidates import Candidate, Menu
+from .evidence import spread_of
+from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
-from .select import Weights, choose
+from .select import Trials, candidate_of, choose
 from .select import winners as select
+
+# Puts winners in force: the environment of a launch, from the winners and the name of the search.
+InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
+
+
+class _Raced(msgspec.Struct, frozen=True):
+    """What is known of cells that raced together: `opened_by` names their violations."""
+
+    race: Race
+    menu: Menu
+    trials: Mapping[Target, Sequence[Trial]]
+    opened_by: Mapping[Target, list[str]]
 
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
     what is worth remembering (kind, text). `switches` are the longest messages that the library
-    sends one way; `weights` say what a cell counts for."""
+    sends one way. Of an application's cells those that weigh something are searched, the heaviest
+    first."""
 
     def __init__(
         self,
@@ -38,25 +56,31 @@ class Rounds:
         plan: Plan,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
+        order: Order,
         event: Callable[[str, str], None],
         *,
         switches: Iterable[int] = (),
-        weights: Weights | None = None,
     ) -> None:
         self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
-        self._weights = weights
         self._lab = lab
+        self._order = order
         self._event = event
         self._menu = menu
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
+        self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
+        self._races: list[_Raced] = []
+        self._second_choice: set[Target] = set()
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells with a violation that no round has searched."""
-        return [one for one in _targets(verdicts) if one not in self._searched]
+        """Cells with a violation that no round has searched; where all are to be tuned, all."""
+        found = set(_targets(verdicts))
+        if self._settings.tunes_all:
+            found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
+        return worth(sorted(found - self._searched), self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -68,21 +92,46 @@ class Rounds:
         number: int,
         verdicts: Sequence[Verdict],
         environment: Mapping[str, str],
+        standing: Sequence[Winner],
+        in_force: InForce,
         *,
-        refine: bool,
+        refine: Callable[[], bool],
     ) -> list[Winner]:
-        """Races the fresh cells; where one choice must hold for all sizes, all sizes race."""
-        targets = self.fresh(verdicts)
-        entered = dict.fromkeys(targets)
-        for target in targets:
-            if self._menu.one_for_all_sizes(target.function):
-                entered |= dict.fromkeys(
-                    Target(target.function, size) for size in self._sizes[target.function]
-                )
-        self._searched |= entered.keys()
-        race = self._race(self._menu, f"search-{number}", environment)
-        self._lab.progress.step(f"searching {counted(len(targets), 'cell')}, round {number}")
-        return self._run(race, self._menu, number, targets, list(entered), verdicts, refine=refine)
+        """Races the fresh cells, right-hand sides first: each layer with the winners of the earlier
+        ones, and those that are `standing`, in force. Where one choice must hold for all sizes, all
+        sizes race; sizes whose monotony a winner can break race along."""
+        layers = self._order.layers(self.fresh(verdicts), verdicts)
+        found: list[Winner] = []
+        for step, targets in enumerate(layers, 1):
+            suite = f"search-{number}" if step == 1 else f"search-{number}-step-{step}"
+            entered = dict.fromkeys(targets)
+            for target in targets:
+                if self._menu.one_for_all_sizes(target.function):
+                    entered |= dict.fromkeys(
+                        Target(target.function, size) for size in self._sizes[target.function]
+                    )
+            self._searched |= entered.keys()
+            along = Neighbours(verdicts, self._settings.tolerance)
+            beside = [one for one in along.of(targets) if one not in self._searched]
+            around = dict(environment)
+            if winners := [*standing, *found]:
+                around |= in_force(winners, suite)
+            race = self._race(self._menu, suite, around)
+            of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
+            self._lab.progress.step(
+                f"searching {counted(len(targets), 'cell')}, round {number}{of}"
+            )
+            found += self._run(
+                race,
+                self._menu,
+                number,
+                targets,
+                [*entered, *beside],
+                verdicts,
+                along=along,
+                refine=refine(),
+            )
+        return found
 
     def second(
         self,
@@ -103,6 +152,104 @@ class Rounds:
         new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
         return cut_back(standing, new) + new
 
+    def instead(self, dropped: Iterable[Winner], standing: Sequence[Winner]) -> list[Winner]:
+        """The second choices of cells whose winner has lost its place: the best of another
+        algorithm there, beside those that are `standing`. A cell has one second choice."""
+        found: list[Winner] = []
+        for lost in dropped:
+            raced = self._race_of(lost)
+            if raced is None:
+                continue
+            cells = {
+                one: names
+                for one, names in raced.opened_by.items()
+                if outcome.holds(lost, one) and one not in self._second_choice
+            }
+            self._second_choice |= cells.keys()
+            whole = raced.menu.one_for_all_sizes(lost.function) and lost.variant == "default"
+            if not cells:
+                continue
+            others = {
+                target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
+                for target, trials in raced.trials.items()
+                if target in cells or (whole and target.function == lost.function)
+            }
+            if rivals := _rivals(others, whole=whole):
+                others |= raced.race.measure(rivals)
+                others = {
+                    target: [one for one in trials if not _same_algorithm(raced.menu, one, lost)]
+                    for target, trials in others.items()
+                }
+            chosen = self._select(raced.menu, others, cells)
+            found += self._beside(chosen, [*standing, *found])
+        return found
+
+    def _race_of(self, winner: Winner) -> _Raced | None:
+        """The last race that has measured what it is, where it is."""
+        for raced in reversed(self._races):
+            for target, trials in raced.trials.items():
+                if outcome.holds(winner, target) and any(
+                    outcome.is_of(one, winner) for one in trials
+                ):
+                    return raced
+        return None
+
+    def _beside(self, chosen: Iterable[Winner], standing: Sequence[Winner]) -> list[Winner]:
+        """`chosen` without the sizes that others in the same files hold, and without what is left
+        of no measured size."""
+        kept: list[Winner] = []
+        for winner in chosen:
+            pieces = [winner]
+            for other in standing:
+                alike = (other.variant == "default") == (winner.variant == "default")
+                if other.function == winner.function and alike:
+                    pieces = [part for piece in pieces for part in _without(piece, other)]
+            kept += [
+                piece
+                for piece in pieces
+                if any(
+                    outcome.holds(piece, Target(piece.function, size))
+                    for size in self._sizes[piece.function]
+                )
+            ]
+        return kept
+
+    def _select(
+        self,
+        menu: Menu,
+        trials: Trials,
+        opened_by: Mapping[Target, Sequence[str]],
+        between: Trials | None = None,
+    ) -> list[Winner]:
+        return select(
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=self._settings.nprocs,
+            ppn=self._settings.ppn,
+            tolerance=self._settings.tolerance,
+            between=between,
+            weights=self._weights,
+        )
+
+    def _between(
+        self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
+    ) -> Trials:
+        """What was tried between the measured sizes, to see where one choice ends."""
+        choice = partial(
+            choose,
+            menu,
+            trials,
+            self._sizes,
+            opened_by,
+            nprocs=self._settings.nprocs,
+            ppn=self._settings.ppn,
+            tolerance=self._settings.tolerance,
+            weights=self._weights,
+        )
+        return crossover.search(choice, race.measure, self._grid, self._within_budget)
+
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
         if found is None or found.low is None or found.high is None:
@@ -120,8 +267,22 @@ class Rounds:
         return self._lab.spent_seconds < self._settings.budget_seconds
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
-        effort = Effort() if self._settings.simulation is None else ONE_LAUNCH
-        return Race(self._lab, menu, self._plan, environment, effort, suite)
+        settings, lab = self._settings, self._lab
+        known: list[str] = []
+        if settings.simulation is None:
+            # How far launches lie apart here is seen in the table.
+            effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
+        else:
+            effort = ONE_LAUNCH
+            known = [] if environment else ["before"]
+        effort = msgspec.structs.replace(
+            effort,
+            alpha=settings.alpha,
+            tolerance=settings.tolerance,
+            until_seconds=settings.budget_seconds,
+        )
+        earlier = neighbours.earlier(lab.db, lab.campaign)
+        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
 
     def _run(
         self,
@@ -132,6 +293,7 @@ class Rounds:
         entered: Sequence[Target],
         verdicts: Sequence[Verdict],
         *,
+        along: Neighbours | None = None,
         refine: bool,
     ) -> list[Winner]:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
@@ -139,34 +301,34 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        trials = race.run(entered, refine=refine, without=idle(menu, targets, entered, verdicts))
+        beside = [one for one in along.of(targets) if one in entered] if along else []
+        bound = bounds(verdicts)
+        trials = race.run(
+            entered,
+            refine=refine,
+            without=idle(menu, [*targets, *beside], entered, verdicts),
+            bounds=bound,
+            beside=[one for one in entered if one not in targets and one not in beside],
+        )
         self._compare_duplicate(race)
-        nprocs, ppn = self._settings.nprocs, self._settings.ppn
-
-        choice = partial(
-            choose,
-            menu,
-            trials,
-            self._sizes,
-            opened_by,
-            nprocs=nprocs,
-            ppn=ppn,
-            tolerance=self._settings.tolerance,
-            weights=self._weights,
-        )
-        between = crossover.search(choice, race.measure, self._grid, self._within_budget)
-        found = select(
-            menu,
-            trials,
-            self._sizes,
-            opened_by,
-            nprocs=nprocs,
-            ppn=ppn,
-            tolerance=self._settings.tolerance,
-            between=between,
-            weights=self._weights,
-        )
-        for target, tried in (trials | between).items():
+        found = self._select(menu, trials, opened_by)
+        while along is not None:
+            # What a winner breaks at a smaller size is a violation there, before it is measured.
+            left = [one for one in beside if one not in opened_by]
+            broken = along.broken(left, _becomes(trials, found))
+            if not broken:
+                break
+            opened_by |= {target: [name] for target, name in broken.items()}
+            found = self._select(menu, trials, opened_by)
+        between = self._between(race, menu, trials, opened_by)
+        found = self._select(menu, trials, opened_by, between)
+        reasons = race.reasons
+        self._searched |= opened_by.keys()
+        self._races.append(_Raced(race, menu, trials, opened_by))
+        nprocs = self._settings.nprocs
+        for target, tried in {**trials, **between}.items():
+            if target in beside and target not in opened_by:
+                continue
             record = outcome.record(
                 number,
                 target,
@@ -175,10 +337,51 @@ class Rounds:
                 found,
                 race.suites,
                 nprocs,
-                ppn,
+                self._settings.ppn,
+                bound=bound[target].name if target in bound else "",
+                bound_ratio=race.bound_ratio(target),
+                stopped=reasons.get(target, ""),
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
+
+
+def _becomes(
+    trials: Mapping[Target, Sequence[Trial]], winners: Sequence[Winner]
+) -> dict[Target, float]:
+    """What cells take with their winners in force, over what they take now."""
+    found: dict[Target, float] = {}
+    for target, measured in trials.items():
+        winner = outcome.deciding(winners, target)
+        for one in measured:
+            if winner and outcome.is_of(one, winner) and one.ratio is not None:
+                found[target] = one.ratio
+    return found
+
+
+_RIVALS = 2  # candidates of a second choice
+
+
+def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
+    """The best of those that seemed faster than the default when they were dropped; at all sizes
+    the same where one choice holds for the whole function."""
+    found: dict[Target, list[Candidate]] = {}
+    for target, tried in trials.items():
+        ranked = sorted((one.ratio, candidate_of(one)) for one in tried if one.ratio is not None)
+        found[target] = [one for ratio, one in ranked if ratio < 1][:_RIVALS]
+    if whole:
+        every = list(dict.fromkeys(one for those in found.values() for one in those))
+        found = dict.fromkeys(found, every)
+    return {target: those for target, those in found.items() if those}
+
+
+def _same_algorithm(menu: Menu, trial: Trial, winner: Winner) -> bool:
+    """Whatever the parameters are."""
+    one, other = (
+        menu.algorithm(winner.function, variant, knobs)
+        for variant, knobs in ((trial.variant, trial.knobs), (winner.variant, winner.configuration))
+    )
+    return one == other
 
 
 def idle(

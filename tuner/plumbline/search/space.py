@@ -130,8 +130,11 @@ class Setting(_Entry, frozen=True):
 
 
 class Ignored(_Entry, frozen=True):
+    """`dead`: the library takes these and does nothing with them."""
+
     reason: str
     knobs: list[str]
+    dead: bool = False
 
 
 class Hot(_Entry, frozen=True):
@@ -141,6 +144,19 @@ class Hot(_Entry, frozen=True):
 
     switch: Literal["communicator", "call"]
     environment: dict[str, str] = {}
+
+
+class SiteRules(_Entry, frozen=True):
+    """Where a site puts rules of its own in force: `knob` names a file of them, `needs` are knobs
+    without which it is not read. `own_decision` is the value of a function's knob with which the
+    library decides by itself."""
+
+    knob: str
+    own_decision: str
+    needs: dict[str, str] = {}
+
+    def knobs(self) -> dict[str, str]:
+        return {self.knob: ""} | self.needs
 
 
 class Space(_Entry, frozen=True):
@@ -155,6 +171,7 @@ class Space(_Entry, frozen=True):
     optional: list[str] = []
     untouched: list[str] = []
     hot: Hot | None = None
+    site_rules: SiteRules | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
 

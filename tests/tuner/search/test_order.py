@@ -1,0 +1,125 @@
+"""In which order cells are searched, what races along, and to whom a new violation is owed."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.guidelines import Guidelines, load
+from plumbline.search.order import Neighbours, Order
+from plumbline.search.race import Target
+from plumbline_db.records import Verdict, Winner
+from tests.db import build
+
+RULES = load()
+NAMES = [f"MPI_{letter}" for letter in "ABCDEF"]
+
+
+def graph(edges: set[tuple[str, str]]) -> Guidelines:
+    """Each left side ⪯ its right side."""
+    (one, *_) = RULES.patterns
+    patterns = [
+        msgspec.structs.replace(one, id=f"{lhs}-{used}", lhs=lhs, variant="x", uses=[used])
+        for lhs, used in sorted(edges)
+    ]
+    return msgspec.structs.replace(RULES, patterns=patterns)
+
+
+def violated(lhs: str, used: str, size: int = 64, **more: object) -> Verdict:
+    values = {"guideline": f"{lhs}-{used}", "function": lhs, "bytes": size, "other_bytes": size}
+    return build.verdict("before", **(values | more))
+
+
+EDGES = st.sets(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda one: one[0] != one[1])
+)
+
+
+def reach(edges: set[tuple[str, str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    while more := {b for a, b in edges if a in seen | {start}} - seen:
+        seen |= more
+    return seen
+
+
+@given(EDGES)
+def test_right_sides_come_first_and_circles_together(edges: set[tuple[str, str]]) -> None:
+    table = [violated(*one) for one in sorted(edges)]
+    targets = [Target(name, 64) for name in NAMES]
+    layers = Order(graph(edges)).layers(targets, table)
+    assert sorted(itertools.chain(*layers)) == targets
+    level = {one.function: number for number, layer in enumerate(layers) for one in layer}
+    for lhs, used in edges:
+        circle = lhs in reach(edges, used)
+        assert level[used] == level[lhs] if circle else level[used] < level[lhs]
+
+
+def test_only_what_is_to_be_searched_at_the_same_size_is_waited_for() -> None:
+    edges = {("MPI_A", "MPI_B")}
+    order = Order(graph(edges))
+    small, large = Target("MPI_A", 64), Target("MPI_B", 1024)
+    assert order.layers([small, large], [violated("MPI_A", "MPI_B")]) == [[small, large]]
+    both = [small, Target("MPI_B", 64), large]
+    assert order.layers(both, [violated("MPI_A", "MPI_B")]) == [both[1:], [small]]
+    holds = violated("MPI_A", "MPI_B", verdict="holds")
+    assert order.layers(both, [holds]) == [both]
+
+
+def monotony(size: int, larger: int, ratio: float, word: str = "holds") -> Verdict:
+    return build.verdict(
+        "before",
+        guideline="GL1",
+        kind="monotony",
+        function="MPI_Bcast",
+        bytes=size,
+        other_bytes=larger,
+        ratio=ratio,
+        verdict=word,
+    )
+
+
+def test_sizes_race_along_whose_monotony_a_winner_can_break() -> None:
+    """Times 9, 16, 18, 10, 40: at 512 B the call should take half of 10."""
+    pattern = build.verdict("before", function="MPI_Bcast", bytes=512, ratio=2.0)
+    table = [
+        monotony(64, 128, 9 / 16),
+        monotony(128, 256, 16 / 18),
+        monotony(256, 512, 1.8, "violated"),
+        monotony(512, 1024, 0.25),
+        pattern,
+    ]
+    found = Neighbours(table, 0.05)
+    target = Target("MPI_Bcast", 512)
+    assert found.of([target]) == [Target("MPI_Bcast", size) for size in (64, 128, 256)]
+    # 256 B is a target itself: what is below it is measured by its own needs.
+    below = Target("MPI_Bcast", 256)
+    assert found.of([target, below]) == [Target("MPI_Bcast", 128)]
+    mild = msgspec.structs.replace(pattern, ratio=1.1)
+    assert Neighbours([*table[:2], monotony(256, 512, 0.9), mild], 0.05).of([target]) == []
+
+
+def test_what_a_winner_breaks_is_known_before_it_is_measured() -> None:
+    table = [monotony(128, 256, 0.8), monotony(256, 512, 0.9)]
+    found = Neighbours(table, 0.05)
+    one, two, three = (Target("MPI_Bcast", size) for size in (128, 256, 512))
+    assert found.broken([one, two], {three: 0.5}) == {two: "GL1@256"}
+    assert found.broken([one], {three: 0.5, two: 0.5}) == {one: "GL1@128"}
+    assert found.broken([one, two], {three: 0.9, two: 0.9}) == {}
+
+
+def test_a_new_violation_is_owed_to_who_made_its_right_side_faster() -> None:
+    def winner(function: str, low: int, high: int) -> Winner:
+        return build.winner(function=function, bytes_from=low, bytes_to=high)
+
+    order = Order(graph({("MPI_A", "MPI_B")}))
+    own, other, far = winner("MPI_A", 1, 99), winner("MPI_B", 1, 99), winner("MPI_B", 100, 999)
+    pattern = violated("MPI_A", "MPI_B")
+    assert order.raised_by(pattern, [own, other, far]) == [other]
+    assert order.raised_by(pattern, [own, far]) == [far]
+    assert order.raised_by(pattern, [own]) == []
+    above = violated("MPI_A", "MPI_A", kind="monotony", other_bytes=128)
+    larger = winner("MPI_A", 100, 999)
+    assert order.raised_by(above, [own, larger, other]) == [larger]

@@ -1,0 +1,71 @@
+"""Three campaigns in a row on the real library: in fresh launches with the exported files in force,
+in turn with launches without, no cell is significantly slower than before, and the number of
+violations has not risen on the way.
+
+Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import identity, tables
+from plumbline.confirm import slower_cells
+from plumbline.measure import Laboratory
+from plumbline.pairs import Pairs
+from plumbline.proof import environment_of
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db import verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_exporters import env
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+SETTINGS = {
+    "nprocs": 4,
+    "sizes": [64, 4096, 16384, 65536],
+    "guidelines": ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"],
+    "launches": 12,
+    "launches_max": 12,
+    "blocks": 8,
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
+    settings = load(None, SETTINGS | {"seed": seed})
+    bench = workbench(settings=settings)
+    ranks = loop.starter(bench, settings)
+    guidelines = identity.chosen(bench, settings)
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        started = identity.begin(db, bench, settings, new=False)
+        folder = tmp_path / "out"
+        loop.Loop(Laboratory(db, started.id, ranks), bench, started, settings, folder).run()
+        found = verdicts.stages(db, started.id)
+        counts = [
+            sum(one.verdict == "violated" for one in verdicts.get(db, started.id, stage))
+            for stage in sorted(found, key=lambda one: (one == "after", len(one), one))
+        ]
+        chosen = winners.get(db, started.id)
+    print(f"\nseed {seed}: violations {counts}, {len(chosen)} winners")
+    assert counts == sorted(counts, reverse=True)
+    with Database.open(tmp_path / "fresh.db", write=True) as db:
+        again = msgspec.structs.replace(settings, seed=settings.seed + 1000)
+        other = identity.begin(db, bench, again, new=False)
+        environment = environment_of(folder / env.FILE_NAME, ranks.clean_environment())
+        pairs = Pairs(Laboratory(db, other.id, ranks), again, environment, chosen)
+        cells = [
+            one
+            for one in tables.cases(guidelines, settings)
+            if one.variant == "default" and not one.ranks
+        ]
+        pairs.add("fresh", 12, cells, seed=again.seed)
+    assert pairs.lost == []
+    assert slower_cells(pairs.ratios, settings) == {}

@@ -1,0 +1,115 @@
+"""Which rounds of a campaign stand: the number of violations never rises from one to the next.
+
+A round is a table that was measured to its end with the winners of that moment in force. One with
+more violations than the last that stands is not kept: the searches that its new violations open
+come first, and if these remain, the winners that raised them are undone (search/order.py says
+which). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline_db.records import Verdict, Winner
+
+from .order import Order
+from .rounds import cut_back
+
+Violation = tuple[str, str, int]
+
+
+class Round(msgspec.Struct, frozen=True):
+    """`stage`: the name of its table; `before` has no winners."""
+
+    stage: str
+    winners: list[Winner]
+    table: list[Verdict]
+
+
+def violations(table: Sequence[Verdict]) -> dict[Violation, Verdict]:
+    return {
+        (one.guideline, one.function, one.bytes): one for one in table if one.verdict == "violated"
+    }
+
+
+def choice(winner: Winner) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    """What is chosen, for whatever sizes."""
+    knobs = tuple(sorted(winner.configuration.items()))
+    return winner.function, winner.variant, knobs
+
+
+def is_part(winner: Winner, whole: Winner) -> bool:
+    """Whether `winner` is `whole`, or a part of its sizes."""
+    inside = whole.bytes_from <= winner.bytes_from and winner.bytes_to <= whole.bytes_to
+    return inside and choice(winner) == choice(whole)
+
+
+class FixedPoint:
+    """The rounds that stand, the last one first in `rounds`."""
+
+    def __init__(self, before: Sequence[Verdict], order: Order) -> None:
+        self._order = order
+        self.rounds = [Round("before", [], list(before))]
+
+    @property
+    def last(self) -> Round:
+        return self.rounds[0]
+
+    def enter(self, stage: str, winners: Sequence[Winner], table: Sequence[Verdict]) -> bool:
+        """Whether the round stands."""
+        if len(violations(table)) > len(violations(self.last.table)):
+            return False
+        self.rounds.insert(0, Round(stage, list(winners), list(table)))
+        return True
+
+    def withdraw(self, dropped: Sequence[Winner]) -> list[Round]:
+        """A winner that loses its place takes along the rounds that it was in force in; they are
+        returned."""
+        gone = [
+            one
+            for one in self.rounds
+            if any(is_part(lost, winner) for lost in dropped for winner in one.winners)
+        ]
+        self.rounds = [one for one in self.rounds if one not in gone]
+        return gone
+
+    def stands(self, winners: Sequence[Winner]) -> bool:
+        """Whether the last round that stands is the one with these winners."""
+        mine, theirs = (
+            sorted((choice(one), one.bytes_from, one.bytes_to) for one in those)
+            for those in (winners, self.last.winners)
+        )
+        return mine == theirs
+
+    def culprits(self, winners: Sequence[Winner], table: Sequence[Verdict]) -> list[Winner]:
+        """Of the winners that are new since the last round that stands, those that raised more
+        violations than they removed; the worst one where none did alone; all where no violation is
+        owed to one."""
+        old, now = violations(self.last.table), violations(table)
+        new = self._new(winners)
+        raised = {id(one): 0 for one in new}
+        for key in now.keys() - old.keys():
+            for one in self._order.raised_by(now[key], winners):
+                if id(one) in raised:
+                    raised[id(one)] += 1
+        balance = {
+            id(one): raised[id(one)]
+            - sum(
+                one.function == function and one.bytes_from <= size <= one.bytes_to
+                for _, function, size in old.keys() - now.keys()
+            )
+            for one in new
+        }
+        guilty = [one for one in new if raised[id(one)] and balance[id(one)] > 0]
+        if not guilty and any(raised.values()):
+            guilty = [max((one for one in new if raised[id(one)]), key=lambda x: balance[id(x)])]
+        return guilty or new
+
+    def without(self, culprits: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner]:
+        """Those of the last round that stands, with what else is new but the culprits."""
+        left = [one for one in self._new(winners) if one not in culprits]
+        return cut_back(self.last.winners, left) + left
+
+    def _new(self, winners: Sequence[Winner]) -> list[Winner]:
+        return [one for one in winners if not any(is_part(one, old) for old in self.last.winners)]

@@ -1,0 +1,125 @@
+"""What depends on what: guideline → function → guideline. In which order cells are searched, which
+neighbours race along, and whose winners a new violation is owed to.
+
+A pattern f ⪯ g + h depends on g and h: when they become faster, its bound moves, and it may break.
+So right-hand sides are searched first. Monotony of f at a size depends on f at the next larger one.
+Pure: names, verdicts and winners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from plumbline.guidelines import Guidelines
+from plumbline_db.records import Verdict, Winner
+
+from .cells import Target
+from .outcome import deciding
+
+
+class Order:
+    """The dependencies of one set of guidelines."""
+
+    def __init__(self, guidelines: Guidelines) -> None:
+        self._uses = {one.id: one.uses for one in guidelines.patterns}
+
+    def layers(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> list[list[Target]]:
+        """`targets` in the order of work. A function waits for those that one of its violated
+        patterns is made of, where they are to be searched at the same size (a mock-up passes its
+        message on); functions that wait for each other are searched together."""
+        wanted = set(targets)
+        waits: dict[str, set[str]] = {one.function: set() for one in targets}
+        for one in verdicts:
+            if one.verdict == "violated" and Target(one.function, one.bytes) in wanted:
+                used = self._uses.get(one.guideline, ())
+                waits[one.function] |= {
+                    name for name in used if Target(name, one.bytes) in wanted
+                } - {one.function}
+        return [
+            [target for target in targets if target.function in together]
+            for together in _levels(waits)
+        ]
+
+    def raised_by(self, violation: Verdict, winners: Sequence[Winner]) -> list[Winner]:
+        """The winners that may have made the right side of `violation` faster than the left: those
+        at its size where there are some, else those at other sizes of the functions it is made
+        of."""
+        if violation.kind == "pattern":
+            functions = set(self._uses.get(violation.guideline, ()))
+            size = violation.bytes
+        else:
+            functions = {violation.function}
+            size = violation.other_bytes
+        there = [one for one in winners if one.function in functions]
+        at_size = {
+            id(one)
+            for name in functions
+            if (one := deciding(winners, Target(name, size))) is not None
+        }
+        return [one for one in there if id(one) in at_size] or there
+
+
+def _levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
+    """Names by level: each waits for those of earlier levels alone, or for some that wait for it
+    in turn."""
+    reach: dict[str, set[str]] = {}
+    for name in waits:
+        seen, open_ = set[str](), [name]
+        while open_:
+            for other in waits[open_.pop()] - seen:
+                seen.add(other)
+                open_.append(other)
+        reach[name] = seen
+    left, found = set(waits), list[set[str]]()
+    while left:
+        level = {name for name in left if all(name in reach[other] for other in reach[name] & left)}
+        found.append(level)
+        left -= level
+    return found
+
+
+class Neighbours:
+    """Smaller sizes of a function whose monotony a winner at a larger one can break. `verdicts` are
+    those of the table that opens the search: a cell's time over that of the next larger size."""
+
+    def __init__(self, verdicts: Iterable[Verdict], tolerance: float) -> None:
+        self._limit = 1 + tolerance
+        self._next: dict[Target, tuple[Target, float, str]] = {}
+        self._smaller: dict[Target, Target] = {}
+        self._needed: dict[Target, float] = {}
+        for one in verdicts:
+            here = Target(one.function, one.bytes)
+            if one.ratio is None or not one.replaceable:
+                continue
+            if one.kind == "monotony":
+                larger = Target(one.function, one.other_bytes)
+                self._next[here] = (larger, one.ratio, f"{one.guideline}@{one.bytes}")
+                self._smaller[larger] = here
+            if one.verdict == "violated":
+                self._needed[here] = max(one.ratio, self._needed.get(here, 1.0))
+
+    def of(self, targets: Iterable[Target]) -> list[Target]:
+        """Sizes below the targets that would be slower than a target which is as fast as its
+        violated guidelines ask."""
+        targets = set(targets)
+        found: set[Target] = set()
+        for target in targets:
+            ratio, here = self._needed.get(target, 1.0), target
+            while (smaller := self._smaller.get(here)) is not None:
+                ratio *= self._next[smaller][1]
+                if smaller in targets or ratio <= self._limit:
+                    break
+                found.add(smaller)
+                here = smaller
+        return sorted(found)
+
+    def broken(
+        self, neighbours: Iterable[Target], becomes: Mapping[Target, float]
+    ) -> dict[Target, str]:
+        """The neighbours whose monotony does not hold when cells take `becomes` times as long as
+        they do, with the name of what is violated there."""
+        found: dict[Target, str] = {}
+        for here in neighbours:
+            larger, ratio, name = self._next[here]
+            if ratio * becomes.get(here, 1.0) / becomes.get(larger, 1.0) > self._limit:
+                found[here] = name
+        return found
