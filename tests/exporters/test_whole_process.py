@@ -12,8 +12,8 @@ from plumbline_exporters.env import FILE_NAME
 from plumbline_exporters.registry import exporters, texts
 from tests.exporters.bundles import bundle, everywhere, library, tuned
 
-# A setting of the process, a winner of a function (MPICH's wants its library), and how the file says
-# the setting.
+# A setting of the process, a winner of a function (of MPICH none: it wants the library itself), and
+# how the file says the setting.
 OF_FAMILIES = {
     "openmpi": (
         "4.1.4",

@@ -33,6 +33,7 @@ from tests.tuner.search.test_candidates import menu
 from tests.tuner.search.test_select import trial
 from tests.tuner.simulated import GUIDELINES, SPACE, Costs, SimulatedStarter, installed_knobs
 
+MENU = menu()
 ALLREDUCE = "MPI_Allreduce"
 NPROCS = 4
 SIZE = st.integers(1, 2**22)
@@ -138,7 +139,7 @@ class Exact:
 
     def _of(self, what: Callable[..., Any], between: Trials) -> Any:
         return what(
-            menu(),
+            MENU,
             self.trials,
             {ALLREDUCE: self.table},
             self.opened,
@@ -253,11 +254,11 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
         for size in (8192, 65536)
     ]
     found = []
+    around = SPACE.hot_environment
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         lab = Laboratory(db, campaign.id, starter)
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
         rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
-        around = SPACE.hot_environment
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

@@ -249,6 +249,14 @@ def test_a_variant_is_chosen_by_size_and_must_beat_the_algorithm() -> None:
     assert ours.removes == ["GL3@1024"]
 
 
+def test_an_algorithm_that_no_size_is_left_for_is_not_chosen() -> None:
+    of = {"binomial": (0.9, 0.8, 0.9), "gather_as_allgather": (0.5, 0.5, 0.5)}
+    (found,) = whole(of, wanted=(256, 1024, 4096))
+    assert found.variant == "gather_as_allgather"
+    assert (found.bytes_from, found.bytes_to) == (256, 4096)
+    assert found.removes == ["GL3@1024", "GL3@256", "GL3@4096"]
+
+
 def test_without_an_algorithm_a_variant_is_still_chosen() -> None:
     (found,) = whole({"binomial": (1.5, 0.9, 1.5), "gather_as_allgather": (1.5, 0.5, 1.5)})
     assert found.variant == "gather_as_allgather"

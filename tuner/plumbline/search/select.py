@@ -116,7 +116,8 @@ def winners(
     found: list[Winner] = []
     for one in chosen:
         wanted = {target.bytes for target in opened_by if target.function == one.function}
-        if one.base is not None:
+        # Where each measured size has its own choice, no cell of the table would confirm the base.
+        if one.base is not None and not one.by_size.keys() >= set(one.measured):
             rest = [
                 name
                 for size in sorted(wanted - one.by_size.keys())
