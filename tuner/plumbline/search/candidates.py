@@ -196,10 +196,13 @@ class Menu:
         return ["commutative"] if algorithm.commutative_only else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
+        # A selector that is in force anyway is the default under another name.
+        own = self._library.build.get("selector")
         return [
             one.name
             for one in entry.algorithms
             if one.fits(self._nprocs) and (self._unsafe or not one.commutative_only)
+            if one.name != own
         ]
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:

@@ -27,7 +27,7 @@ from .cells import Target, index
 from .decision import Decision, Judge
 from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
-from .heat import Heats
+from .heat import Heats, Past
 from .study import Study
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
@@ -57,21 +57,20 @@ class Race:
         effort: Effort,
         suite: str,
         *,
-        known: Sequence[str] = (),
+        past: Past | None = None,
         earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
-        """`known`: suites of launches that this race would only repeat. `earlier`: what was found
-        for a cell elsewhere."""
+        """`past`: what is known of a machine that repeats itself, and need not be measured again.
+        `earlier`: what was found for a cell elsewhere."""
         self._lab = lab
         self._menu = menu
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
-        self._evidence = Evidence(exact=effort.repeats, spread=effort.spread)
-        if effort.repeats and known:
-            found = runs.launch_samples(lab.db, lab.campaign, known)
-            self._evidence.add(found, plan.blocks)
-        self._heats = Heats(lab, menu, plan, environment, suite, self._evidence)
+        self._lasting = past is not None
+        past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
+        self._evidence = past.evidence
+        self._heats = Heats(lab, menu, plan, environment, suite, past)
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []
         self._waiting: list[Target] = []
@@ -83,17 +82,25 @@ class Race:
         self._seeds = 0
 
     @property
+    def knows_more(self) -> bool:
+        """Whether what this race measures is of use to later ones."""
+        return self._lasting
+
+    @property
     def suites(self) -> list[str]:
         return self._heats.suites + self._heats.cold_suites
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions both reasons are one text."""
-        found: dict[Target, dict[str, None]] = {}
+        """Of a cell with two decisions that of the faster one."""
+        found: dict[Target, tuple[float, str]] = {}
         for one in self._decisions:
+            leader = self._judge.leader(one)
             for cell in one.cells:
-                found.setdefault(cell, {})[one.stopped] = None
-        return {cell: "; ".join(word for word in words if word) for cell, words in found.items()}
+                lead = self._evidence.lead(cell, leader)
+                known = found.get(cell, (math.inf, ""))
+                found[cell] = min(known, (0.0 if lead is None else lead.log, one.stopped))
+        return {cell: said for cell, (_, said) in found.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
         bound = self._bounds.get(target)
@@ -107,14 +114,17 @@ class Race:
         without: Mapping[Target, Collection[str]] | None = None,
         bounds: Mapping[Target, Bound] | None = None,
         beside: Collection[Target] = (),
+        along: Collection[Target] = (),
     ) -> dict[Target, list[Trial]]:
         """`refine` says whether parameters are searched; `without` names variants that do not race
         in a cell; `beside` are the targets that are there because one choice of the library holds
-        for all sizes of a function."""
+        for all sizes of a function. `along` are cells that are measured in the first look, where it
+        costs no launch, for a later race with the same past."""
         self._idle, self._bounds = without or {}, bounds or {}
         self._enter(targets, set(beside))
         while True:
-            entries = self._entries()
+            entries = self._entries(along)
+            along = ()
             if not any(entries.values()) and not self._waiting:
                 break
             for target, candidates in entries.items():
@@ -161,7 +171,10 @@ class Race:
             if self._menu.one_for_all_sizes(function):
                 self._enter_whole(wanted, [one for one in cells if one not in wanted])
                 continue
-            chosen = neighbours.pillars([one.bytes for one in wanted])
+            # Launches for what comes later are dear where candidates are cold.
+            dear = self._is_cold_at_all(function)
+            sizes = [one.bytes for one in wanted]
+            chosen = sizes if dear else neighbours.pillars(sizes)
             for cell in wanted:
                 if cell.bytes in chosen:
                     self._add(cell, self._first(cell))
@@ -177,13 +190,18 @@ class Race:
         knobs = list(dict.fromkeys(one for cell in cells for one in self._first(cell)))
         knobs = [one for one in knobs if one.is_knobs]
         if knobs:
-            self._decisions.append(Decision(cells, knobs, self._bounds_of(cells), guards))
+            (cell, *_) = cells
+            dear = self._is_cold_at_all(cell.function)
+            decision = Decision(cells, knobs, self._bounds_of(cells), guards, dear)
+            self._decisions.append(decision)
+
+    def _is_cold_at_all(self, function: str) -> bool:
+        return any(self._menu.is_cold(function, one) for one in self._menu.first(function))
 
     def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
         decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
         self._decisions.append(decision)
-        if not self._menu.one_for_all_sizes(cell.function):
-            self._pending.append(decision)
+        self._pending.append(decision)
 
     def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
         return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
@@ -204,12 +222,16 @@ class Race:
     def _open(self) -> list[Decision]:
         return [one for one in self._decisions if not one.stopped]
 
-    def _entries(self) -> dict[Target, list[Candidate]]:
+    def _entries(self, along: Collection[Target]) -> dict[Target, list[Candidate]]:
         """What the next look measures."""
         found: dict[Target, list[Candidate]] = {}
         for one in self._open():
             for cell in one.all_cells:
                 found.setdefault(cell, []).extend(one.racing)
+        for cell in along:
+            mockups = self._menu.mockups(cell.function)
+            menu = self._menu.first(cell.function)
+            found[cell] = [one for one in menu if one.variant not in mockups]
         for studied in self._studies:
             for one in studied.of:
                 if not one.stopped:

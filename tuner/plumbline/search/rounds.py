@@ -21,9 +21,13 @@ from plumbline_db.records import Verdict, Winner
 from . import neighbours, outcome
 from .bound import bounds
 from .candidates import Menu
-from .evidence import spread_of
+from .evidence import Evidence, spread_of
+from .heat import Past
 from .race import ONE_LAUNCH, Effort, Race, Target
 from .select import winners as select
+
+# A guideline whose left side takes this much of its right side may be violated in the next round.
+_NEAR = 0.5
 
 
 class Rounds:
@@ -47,6 +51,7 @@ class Rounds:
         self._sizes = sizes
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
+        self._past: Past | None = None
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
@@ -97,8 +102,19 @@ class Rounds:
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
-        new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
+        new = self._run(race, menu, number, targets, targets, verdicts, refine=True)
         return cut_back(standing, new) + new
+
+    def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
+        """Cells that are likely to be searched in the next round, when right-hand sides are faster:
+        where launches are dear and repeat each other, they are measured at once."""
+        near = {
+            one.function
+            for one in verdicts
+            if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
+        }
+        every = [Target(name, size) for name in near for size in self._sizes[name]]
+        return sorted(one for one in every if one not in self._searched and one not in entered)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -115,13 +131,13 @@ class Rounds:
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         settings, lab = self._settings, self._lab
-        known: list[str] = []
+        past = None
         if settings.simulation is None:
             # How far launches lie apart here is seen in the table.
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
-            known = [] if environment else ["before"]
+            past = None if environment else self._known()
         effort = msgspec.structs.replace(
             effort,
             alpha=settings.alpha,
@@ -129,7 +145,15 @@ class Rounds:
             until_seconds=settings.budget_seconds,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
-        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
+        return Race(lab, menu, self._plan, environment, effort, suite, past=past, earlier=earlier)
+
+    def _known(self) -> Past:
+        """Of a simulated machine with the library as it is, from the table on."""
+        if self._past is None:
+            self._past = Past(Evidence(exact=True))
+            found = runs.launch_samples(self._lab.db, self._lab.campaign, ["before"])
+            self._past.evidence.add(found, self._plan.blocks)
+        return self._past
 
     def _run(
         self,
@@ -154,6 +178,7 @@ class Rounds:
             without=idle(menu, targets, entered, verdicts),
             bounds=bound,
             beside=[one for one in entered if one not in targets],
+            along=self._along(entered, verdicts) if race.knows_more else (),
         )
         reasons = race.reasons
         self._compare_duplicate(race)
