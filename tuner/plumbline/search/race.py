@@ -80,6 +80,7 @@ class Race:
         self._bounds: Mapping[Target, Bound] = {}
         self._ever: dict[Target, set[Candidate]] = {}
         self._seeds = 0
+        self._refine = False
 
     @property
     def knows_more(self) -> bool:
@@ -118,13 +119,16 @@ class Race:
     ) -> dict[Target, list[Trial]]:
         """`refine` says whether parameters are searched; `without` names variants that do not race
         in a cell; `beside` are the targets that are there because one choice of the library holds
-        for all sizes of a function. `along` are cells that are measured in the first look, where it
-        costs no launch, for a later race with the same past."""
+        for all sizes of a function. `along` are cells of other functions that race along for a
+        later race with the same past, where that costs hardly a launch."""
         self._idle, self._bounds = without or {}, bounds or {}
+        self._refine = refine
         self._enter(targets, set(beside))
+        for cell in along:
+            mockups = self._menu.mockups(cell.function)
+            self._add(cell, [one for one in self._first(cell) if one.variant not in mockups])
         while True:
-            entries = self._entries(along)
-            along = ()
+            entries = self._entries()
             if not any(entries.values()) and not self._waiting:
                 break
             for target, candidates in entries.items():
@@ -207,8 +211,12 @@ class Race:
         return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:
-        """The menu, and what was found for the cell elsewhere."""
+        """The menu, each algorithm that shares launches in the middle of its parameters too, and
+        what was found for the cell elsewhere."""
         menu = self._menu.first(cell.function)
+        hot = [one for one in menu if not self._menu.is_cold(cell.function, one)]
+        if self._refine:
+            menu = menu + [self._menu.centre(cell.function, one, cell.bytes) for one in hot]
         found = [
             one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
         ]
@@ -222,16 +230,12 @@ class Race:
     def _open(self) -> list[Decision]:
         return [one for one in self._decisions if not one.stopped]
 
-    def _entries(self, along: Collection[Target]) -> dict[Target, list[Candidate]]:
+    def _entries(self) -> dict[Target, list[Candidate]]:
         """What the next look measures."""
         found: dict[Target, list[Candidate]] = {}
         for one in self._open():
             for cell in one.all_cells:
                 found.setdefault(cell, []).extend(one.racing)
-        for cell in along:
-            mockups = self._menu.mockups(cell.function)
-            menu = self._menu.first(cell.function)
-            found[cell] = [one for one in menu if one.variant not in mockups]
         for studied in self._studies:
             for one in studied.of:
                 if not one.stopped:
@@ -366,7 +370,7 @@ class Race:
             if not all(one.looks and id(one) not in exploring for one in (low, high)):
                 self._waiting.append(cell)
                 continue
-            menu = [one for one in self._first(cell) if not self._is_bad(one, ends)]
+            menu = [one for one in self._menu.first(cell.function) if not self._is_bad(one, ends)]
             deviations = self._effort.deviations(len(menu))
             racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
             racing += [
@@ -419,8 +423,11 @@ class Race:
             for one in self._judge.ranked(of, self._measured(of))
             if (lead := self._judge.lead(of, one)) is not None and lead.log <= limit
         ]
-        found = [one for one in near if self._menu.choices(cell.function, one, cell.bytes)]
-        return found[: self._effort.front]
+        found: dict[Candidate, Candidate] = {}  # of each algorithm the best
+        for one in near:
+            if self._menu.choices(cell.function, one, cell.bytes):
+                found.setdefault(self._menu.base(cell.function, one), one)
+        return list(found.values())[: self._effort.front]
 
     def _trials(self, target: Target) -> list[Trial]:
         measured = [self._judge.trial(target, one) for one in self._measured_at(target)]
