@@ -12,6 +12,7 @@ from plumbline.measure import Laboratory
 from plumbline.search.race import Target
 from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
+from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
@@ -74,6 +75,20 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     standing = [winner(1, 9)]
     assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
     assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: Campaign) -> None:
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
+    rounds = Rounds(lab, menu(), tables.plan(settings, []), settings, sizes, lambda *_: None)
+    every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
+    assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
+    rounds.first(1, [violated("MPI_Bcast", 64)], {}, refine=False)
+    assert rounds.fresh([violated("MPI_Bcast", 64)]) == []
+    found = {(one.function, one.bytes): one for one in searches.all_searches(db, campaign.id)}
+    assert found["MPI_Gather", 64].opened_by == [] and found["MPI_Gather", 64].bound == ""
+    assert found["MPI_Bcast", 64].opened_by == ["GL12@64"]
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:
