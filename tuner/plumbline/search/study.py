@@ -29,6 +29,10 @@ class _Point(msgspec.Struct, frozen=True, order=True):
     survivor: int
     places: tuple[int, ...]
 
+    def apart(self, other: _Point) -> int:
+        """In how many parameters two points of a survivor differ."""
+        return sum(a != b for a, b in zip(self.places, other.places, strict=True))
+
     def steps(self, other: _Point) -> int:
         return sum(abs(a - b) for a, b in zip(self.places, other.places, strict=True))
 
@@ -106,11 +110,11 @@ class Study:
         return proposals
 
     def is_settled(self) -> bool:
-        """Whether all that lies one step beside the best is known."""
+        """Whether every point is known that differs from the best in one parameter alone."""
         if not self._values:
             return True
         best = min(self._values, key=lambda one: (self._values[one], one))
-        return all(one.survivor != best.survivor or one.steps(best) > 1 for one in self._unseen)
+        return all(one.survivor != best.survivor or one.apart(best) > 1 for one in self._unseen)
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
