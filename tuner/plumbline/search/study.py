@@ -1,6 +1,6 @@
 """Which parameters to try next in one cell: an Optuna study over the algorithms that are still in
-the race. What promises most comes first, until a small space is used up; in larger ones every other
-point comes from a model (TPE). Asked and told; measures nothing."""
+the race. What lies on a line with the best comes first, until a small space is used up; in larger
+ones every other point comes from a model (TPE). Asked and told; measures nothing."""
 
 from __future__ import annotations
 
@@ -111,10 +111,11 @@ class Study:
 
     def is_settled(self) -> bool:
         """Whether every point is known that differs from the best in one parameter alone."""
-        if not self._values:
-            return True
-        best = min(self._values, key=lambda one: (self._values[one], one))
-        return all(one.survivor != best.survivor or one.apart(best) > 1 for one in self._unseen)
+        return not any(map(self._is_beside_best, self._unseen))
+
+    def _is_beside_best(self, point: _Point) -> bool:
+        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        return best is not None and best.survivor == point.survivor and point.apart(best) <= 1
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
@@ -130,13 +131,14 @@ class Study:
         self._study.tell(trial, math.log(ratio))
 
     def _enqueue(self, assumed: dict[_Point, float]) -> None:
-        """The next point is a hint, or the one that promises most; in a large space every other one
-        is left to the model."""
+        """The next point is a hint, or on a line with the best (one parameter differs), or any; of
+        these the one that promises most. In a large space every other one is left to the model."""
         self._turns += 1
         if self._first:
             point = self._first.pop(0)
         elif self._unseen and (self._enumerated or self._turns % 2):
-            point = min(self._unseen, key=lambda one: self._promise(one, assumed))
+            beside = [one for one in self._unseen if self._is_beside_best(one)]
+            point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
         else:
             return
         if point in self._unseen:
