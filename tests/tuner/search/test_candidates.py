@@ -86,6 +86,28 @@ def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, vers
             assert ompi_rules.obstacle(winner, library) is None, one
 
 
+def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:
+    offered = menu()
+    for function in FUNCTIONS:
+        for one in offered.first(function):
+            middle = offered.centre(function, one, 65536)
+            assert offered.offers(function, middle, 65536)
+            assert offered.base(function, middle) in offered.first(function)
+            assert offered.centre(function, middle, 65536) == middle
+    chain = next(one for one in offered.first("MPI_Bcast") if "chain" in dict(one.knobs).values())
+    middle = offered.centre("MPI_Bcast", chain, 65536)
+    assert middle != chain and offered.base("MPI_Bcast", middle) == chain
+    assert not offered.offers("MPI_Bcast", Candidate("gather_binomial"), 65536)
+    alien = offered.with_parameters(chain, {"coll_tuned_bcast_algorithm_segmentsize": 12345})
+    assert not offered.offers("MPI_Bcast", alien, 65536)
+
+
+def test_a_selector_that_is_in_force_anyway_is_not_tried() -> None:
+    library = msgspec.structs.replace(build.LIBRARY, build={"selector": "chain"})
+    found = Menu(SPACE, library, installed_knobs(), variants(), 4).first("MPI_Bcast")
+    assert "chain" not in algorithms(found[:-1], "MPI_Bcast")
+
+
 def test_what_is_wrong_for_some_operations_needs_to_be_asked_for() -> None:
     safe, unsafe = menu().first("MPI_Reduce"), menu(unsafe=True).first("MPI_Reduce")
     assert algorithms(safe, "MPI_Reduce") == {"linear", "in-order_binary", "rabenseifner"}

@@ -16,6 +16,8 @@ from plumbline import tables
 from plumbline.measure import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.search.cold import settings_of
+from plumbline.search.evidence import Evidence
+from plumbline.search.heat import Past
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.select import winners
 from plumbline.settings import load
@@ -232,6 +234,33 @@ def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Cam
         menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
     )
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
+
+
+def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -> None:
+    """A function that raced along needs no launch in its own round."""
+    starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
+    lab = Laboratory(db, campaign.id, starter)
+    past = Past(Evidence(exact=True))
+    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1", past=past)
+    assert first.knows_more
+    trials = first.run([BCAST], refine=False, along=[REDUCE])
+    assert trials.keys() == {BCAST}
+    launched = len(starter.launches)
+    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-2", past=past)
+    without = {REDUCE: menu().mockups("MPI_Reduce")}
+    found = second.run([REDUCE], refine=False, without=without)
+    assert len(starter.launches) == launched and second.suites == []
+    assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
+
+
+def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
+    db: Database, campaign: Campaign
+) -> None:
+    wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
+    lab = Laboratory(db, campaign.id, exact(Costs()))
+    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
+    race.run([wanted, beside], refine=False, beside=[beside])
+    assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
 
 
 # --- who is to blame ------------------------------------------------------------------------------

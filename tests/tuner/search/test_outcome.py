@@ -62,6 +62,24 @@ def test_a_search_that_found_something() -> None:
     assert found.opened_by == ["GL12@16384"]
 
 
+def test_a_search_says_why_it_ended_and_what_its_bound_was() -> None:
+    found = record(
+        1,
+        Target("MPI_Allreduce", 16384),
+        ["GL12@16384"],
+        [trial("ring", 1.2)],
+        [],
+        [],
+        4,
+        1,
+        bound="GL12@16384",
+        bound_ratio=0.54,
+        stopped="going on is expected to gain 0.2 %",
+    )
+    assert found.reason.endswith("default's time; going on is expected to gain 0.2 %")
+    assert (found.bound, found.bound_ratio) == ("GL12@16384", 0.54)
+
+
 def test_a_search_that_found_nothing_says_how_near_it_came() -> None:
     found = said(
         trial("rabenseifner", 1.20),

@@ -13,7 +13,7 @@ from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.rounds import Rounds, cut_back, idle
 from plumbline.settings import load
-from plumbline_db import campaigns
+from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
@@ -113,6 +113,19 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
         assert any(low <= 4096 <= high for low, high in found)
         # Without a winner it may be searched for its own sake later.
         assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
+def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: Campaign) -> None:
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
+    plan, order = tables.plan(settings, []), Order(GUIDELINES)
+    rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+    every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
+    assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
+    race(rounds, [violated("MPI_Bcast", 64)])
+    assert rounds.fresh([violated("MPI_Bcast", 64)]) == []
+    found = {(one.function, one.bytes): one for one in searches.all_searches(db, campaign.id)}
+    assert found["MPI_Gather", 64].opened_by == [] and found["MPI_Gather", 64].bound == ""
+    assert found["MPI_Bcast", 64].opened_by == ["GL12@64"]
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:

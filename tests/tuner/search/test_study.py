@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import optuna
 import pytest
 
 from plumbline.search.candidates import Candidate, Menu
@@ -141,3 +142,44 @@ def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
         for radix in (2, 4)
     }
     assert set(chosen) == every - {tree} and len(chosen) == len(every) - 1
+
+
+def test_the_bound_is_a_constraint_and_hints_come_first() -> None:
+    offered = menu()
+    (chosen,) = survivors("chain")
+    hint = offered.with_parameters(chosen, {SEGMENT: 65536, FANOUT: 8})
+    alien = survivors("binomial")[0]
+    known = {offered.with_parameters(chosen, {SEGMENT: 4096, FANOUT: 2}): 0.9}
+    one = Study(offered, "MPI_Bcast", SIZE, [chosen], known, 1, hints=[alien, hint], limit=0.8)
+    asked = one.ask(3)
+    assert asked[0] == hint
+    for candidate, ratio in zip(asked, (0.7, None, 0.95), strict=True):
+        one.tell(candidate, ratio)
+    finished = [trial for trial in one._study.trials if trial.state.name == "COMPLETE"]
+    told = {math.exp(trial.value or 0.0): beyond(trial) for trial in finished}
+    assert sorted(told) == pytest.approx([0.7, 0.9, 0.95])
+    for ratio, distance in told.items():
+        assert distance == pytest.approx(math.log(ratio / 0.8))
+    assert [trial.state.name for trial in one._study.trials].count("FAIL") == 1
+
+
+def beyond(trial: optuna.trial.FrozenTrial) -> float:
+    """As Optuna 5 and 4 keep it."""
+    found = getattr(trial, "constraints", None)
+    if found is not None:
+        return float(found["bound"])
+    return float(trial.system_attrs["constraints"][0])
+
+
+def test_a_study_is_settled_when_all_beside_the_best_is_known() -> None:
+    chosen = survivors("chain")
+    best = menu().with_parameters(chosen[0], {SEGMENT: 4096, FANOUT: 8})
+    one = study(chosen, {best: 0.8})
+    assert not one.is_settled()
+    asked = 0
+    while not one.is_settled():
+        for candidate in one.ask(3):
+            one.tell(candidate, 0.9)
+            asked += 1
+    # One line of segments and one of fanouts, not the whole space.
+    assert asked < len(everything(menu(), chosen)) / 2

@@ -178,6 +178,24 @@ class Menu:
         chosen = {knob: str(value) for knob, value in values.items()}
         return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
 
+    def centre(self, function: str, candidate: Candidate, size: int) -> Candidate:
+        """With every parameter in the middle of what may be chosen: an algorithm that sends in
+        pieces is judged by more than the value that it has when nobody chooses one."""
+        choices = self.choices(function, candidate, size)
+        middle = {name: those[len(those) // 2] for name, those in choices.items()}
+        return self.with_parameters(candidate, middle) if middle else candidate
+
+    def base(self, function: str, candidate: Candidate) -> Candidate:
+        """The one of the first that it is, with other parameters."""
+        if candidate.variant != DEFAULT.variant:
+            return Candidate(candidate.variant.partition(":")[0])
+        entry = self._space.of(function)
+        if entry is None:
+            return candidate
+        wanted = dict(candidate.knobs).get(entry.knob)
+        same = (one for one in self.first(function) if dict(one.knobs).get(entry.knob) == wanted)
+        return next(same, candidate)
+
     def offers(self, function: str, candidate: Candidate, size: int) -> bool:
         """Whether `candidate` is one of the first, or one of these with other parameters."""
         for one in self.first(function):
@@ -203,10 +221,13 @@ class Menu:
         return ["commutative"] if algorithm.commutative_only else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
+        # A selector that is in force anyway is the default under another name.
+        own = self._library.build.get("selector")
         return [
             one.name
             for one in entry.algorithms
             if one.fits(self._nprocs) and (self._unsafe or not one.commutative_only)
+            if one.name != own
         ]
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:

@@ -21,21 +21,22 @@ from .evidence import Evidence, Lead, expected_gain, together
 
 class Decision(msgspec.Struct):
     """`cells` are to be made faster, each with its bound; `guards` must not get slower, and are
-    measured from the second look on. `racing` are the candidates that are measured in the next
-    look, `reserve` those that take their places when none of them is left; `stopped` says why there
-    is no next look, '' while it is open."""
+    measured from the second look on (`at_once`: from the first, as launches are dear). `racing` are
+    the candidates that are measured in the next look, `reserve` those that take their places when
+    none of them is left; `stopped` says why there is no next look, '' while it is open."""
 
     cells: list[Target]
     racing: list[Candidate]
     bounds: dict[Target, Bound]
     guards: list[Target] = []
+    at_once: bool = False
     reserve: list[Candidate] = []
     stopped: str = ""
     looks: int = 0
 
     @property
     def all_cells(self) -> list[Target]:
-        return [*self.cells, *(self.guards if self.looks else [])]
+        return [*self.cells, *(self.guards if self.looks or self.at_once else [])]
 
 
 class Judge:
@@ -71,7 +72,7 @@ class Judge:
             if not is_failed and not self.is_slower(one, several):
                 kept.append(one)
         of.racing = kept
-        if of.guards and of.looks == 1:
+        if of.guards and of.looks == 1 and not of.at_once:
             # How they do at the guards is not known yet, so that none can be driven out by another.
             ranked = [one for one in self.ranked(of, of.racing) if self._may_gain(of, one)]
             of.racing, of.reserve = ranked[: self._effort.front], ranked[self._effort.front :]

@@ -21,8 +21,16 @@ from .evidence import Evidence
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
+class Past(msgspec.Struct):
+    """What is known before a race, and what it adds: times, and what `failed`, candidates without a
+    result."""
+
+    evidence: Evidence
+    failed: dict[tuple[Target, Candidate], Trial] = {}
+
+
 class Heats:
-    """`suites` are those of the launches so far, `failed` the candidates without a result."""
+    """`suites` are those of the launches so far."""
 
     def __init__(
         self,
@@ -31,12 +39,11 @@ class Heats:
         plan: Plan,
         environment: Mapping[str, str],
         suite: str,
-        evidence: Evidence,
+        past: Past,
     ) -> None:
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
-        self.failed: dict[tuple[Target, Candidate], Trial] = {}
-        self.evidence = evidence
+        self.failed, self.evidence = past.failed, past.evidence
         self._lab = lab
         self._menu = menu
         self._plan = plan

@@ -27,7 +27,7 @@ from .cells import Target, index
 from .decision import Decision, Judge
 from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
-from .heat import Heats
+from .heat import Heats, Past
 from .study import Study
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
@@ -57,21 +57,20 @@ class Race:
         effort: Effort,
         suite: str,
         *,
-        known: Sequence[str] = (),
+        past: Past | None = None,
         earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
-        """`known`: suites of launches that this race would only repeat. `earlier`: what was found
-        for a cell elsewhere."""
+        """`past`: what is known of a machine that repeats itself, and need not be measured again.
+        `earlier`: what was found for a cell elsewhere."""
         self._lab = lab
         self._menu = menu
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
-        self._evidence = Evidence(exact=effort.repeats, spread=effort.spread)
-        if effort.repeats and known:
-            found = runs.launch_samples(lab.db, lab.campaign, known)
-            self._evidence.add(found, plan.blocks)
-        self._heats = Heats(lab, menu, plan, environment, suite, self._evidence)
+        self._lasting = past is not None
+        past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
+        self._evidence = past.evidence
+        self._heats = Heats(lab, menu, plan, environment, suite, past)
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []
         self._waiting: list[Target] = []
@@ -81,6 +80,12 @@ class Race:
         self._bounds: Mapping[Target, Bound] = {}
         self._ever: dict[Target, set[Candidate]] = {}
         self._seeds = 0
+        self._refine = False
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether what this race measures is of use to later ones."""
+        return self._lasting
 
     @property
     def suites(self) -> list[str]:
@@ -88,12 +93,15 @@ class Race:
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions both reasons are one text."""
-        found: dict[Target, dict[str, None]] = {}
+        """Of a cell with two decisions that of the faster one."""
+        found: dict[Target, tuple[float, str]] = {}
         for one in self._decisions:
+            leader = self._judge.leader(one)
             for cell in one.cells:
-                found.setdefault(cell, {})[one.stopped] = None
-        return {cell: "; ".join(word for word in words if word) for cell, words in found.items()}
+                lead = self._evidence.lead(cell, leader)
+                known = found.get(cell, (math.inf, ""))
+                found[cell] = min(known, (0.0 if lead is None else lead.log, one.stopped))
+        return {cell: said for cell, (_, said) in found.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
         bound = self._bounds.get(target)
@@ -107,18 +115,25 @@ class Race:
         without: Mapping[Target, Collection[str]] | None = None,
         bounds: Mapping[Target, Bound] | None = None,
         beside: Collection[Target] = (),
+        along: Collection[Target] = (),
     ) -> dict[Target, list[Trial]]:
         """`refine` says whether parameters are searched; `without` names variants that do not race
         in a cell; `beside` are the targets that are there because one choice of the library holds
-        for all sizes of a function."""
+        for all sizes of a function. `along` are cells of other functions that race along for a
+        later race with the same past, where that costs hardly a launch."""
         self._idle, self._bounds = without or {}, bounds or {}
+        self._refine = refine
         self._enter(targets, set(beside))
+        for cell in along:
+            mockups = self._menu.mockups(cell.function)
+            self._add(cell, [one for one in self._first(cell) if one.variant not in mockups])
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
 
     def measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         """These candidates alone, beside the default, until it is clear what they are worth. The
         library's own that hold for all sizes are judged over all cells of their function."""
+        self._refine = False
         together: dict[str, list[Target]] = {}
         knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
@@ -184,7 +199,10 @@ class Race:
             if self._menu.one_for_all_sizes(function):
                 self._enter_whole(wanted, [one for one in cells if one not in wanted])
                 continue
-            chosen = neighbours.pillars([one.bytes for one in wanted])
+            # Launches for what comes later are dear where candidates are cold.
+            dear = self._is_cold_at_all(function)
+            sizes = [one.bytes for one in wanted]
+            chosen = sizes if dear else neighbours.pillars(sizes)
             for cell in wanted:
                 if cell.bytes in chosen:
                     self._add(cell, self._first(cell))
@@ -200,20 +218,29 @@ class Race:
         knobs = list(dict.fromkeys(one for cell in cells for one in self._first(cell)))
         knobs = [one for one in knobs if one.is_knobs]
         if knobs:
-            self._decisions.append(Decision(cells, knobs, self._bounds_of(cells), guards))
+            (cell, *_) = cells
+            dear = self._is_cold_at_all(cell.function)
+            decision = Decision(cells, knobs, self._bounds_of(cells), guards, dear)
+            self._decisions.append(decision)
+
+    def _is_cold_at_all(self, function: str) -> bool:
+        return any(self._menu.is_cold(function, one) for one in self._menu.first(function))
 
     def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
         decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
         self._decisions.append(decision)
-        if not self._menu.one_for_all_sizes(cell.function):
-            self._pending.append(decision)
+        self._pending.append(decision)
 
     def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
         return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:
-        """The menu, and what was found for the cell elsewhere."""
+        """The menu, each algorithm that shares launches in the middle of its parameters too, and
+        what was found for the cell elsewhere."""
         menu = self._menu.first(cell.function)
+        hot = [one for one in menu if not self._menu.is_cold(cell.function, one)]
+        if self._refine:
+            menu = menu + [self._menu.centre(cell.function, one, cell.bytes) for one in hot]
         found = [
             one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
         ]
@@ -367,7 +394,7 @@ class Race:
             if not all(one.looks and id(one) not in exploring for one in (low, high)):
                 self._waiting.append(cell)
                 continue
-            menu = [one for one in self._first(cell) if not self._is_bad(one, ends)]
+            menu = [one for one in self._menu.first(cell.function) if not self._is_bad(one, ends)]
             deviations = self._effort.deviations(len(menu))
             racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
             racing += [
@@ -420,8 +447,11 @@ class Race:
             for one in self._judge.ranked(of, self._measured(of))
             if (lead := self._judge.lead(of, one)) is not None and lead.log <= limit
         ]
-        found = [one for one in near if self._menu.choices(cell.function, one, cell.bytes)]
-        return found[: self._effort.front]
+        found: dict[Candidate, Candidate] = {}  # of each algorithm the best
+        for one in near:
+            if self._menu.choices(cell.function, one, cell.bytes):
+                found.setdefault(self._menu.base(cell.function, one), one)
+        return list(found.values())[: self._effort.front]
 
     def _trials(self, target: Target) -> list[Trial]:
         measured = [self._judge.trial(target, one) for one in self._measured_at(target)]

@@ -24,7 +24,8 @@ from plumbline_db.records import Trial, Verdict, Winner
 from . import crossover, neighbours, outcome
 from .bound import bounds
 from .candidates import Candidate, Menu
-from .evidence import spread_of
+from .evidence import Evidence, spread_of
+from .heat import Past
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
 from .select import Trials, candidate_of, choose
@@ -32,6 +33,9 @@ from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
 InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
+
+# A guideline whose left side takes this much of its right side may be violated in the next round.
+_NEAR = 0.5
 
 
 class _Raced(msgspec.Struct, frozen=True):
@@ -75,6 +79,7 @@ class Rounds:
         self._races: list[_Raced] = []
         self._second_choice: set[Target] = set()
         self._refused: dict[Target, set[str]] = {}
+        self._past: Past | None = None
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
@@ -112,8 +117,8 @@ class Rounds:
                         Target(target.function, size) for size in self._sizes[target.function]
                     )
             self._searched |= entered.keys()
-            along = Neighbours(verdicts, self._settings.tolerance)
-            beside = [one for one in along.of(targets) if one not in self._searched]
+            close = Neighbours(verdicts, self._settings.tolerance)
+            beside = [one for one in close.of(targets) if one not in self._searched]
             around = dict(environment)
             # One that answers the calls of a racing cell would take the candidates' place.
             raced = [*entered, *beside]
@@ -136,7 +141,7 @@ class Rounds:
                 targets,
                 raced,
                 verdicts,
-                along=along,
+                close=close,
                 refine=refine(),
             )
         return found
@@ -157,7 +162,7 @@ class Rounds:
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
-        new = self._run(race, menu, number, targets, targets, verdicts, refine=False)
+        new = self._run(race, menu, number, targets, targets, verdicts, refine=True)
         return cut_back(standing, new) + new
 
     def refuse(self, lost: Iterable[Winner]) -> None:
@@ -280,6 +285,16 @@ class Rounds:
     def _is_refused(self, target: Target, trial: Trial) -> bool:
         what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
         return what in self._refused.get(target, ())
+    def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
+        """Cells that are likely to be searched in the next round, when right-hand sides are faster:
+        where launches are dear and repeat each other, they are measured at once."""
+        near = {
+            one.function
+            for one in verdicts
+            if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
+        }
+        every = [Target(name, size) for name in near for size in self._sizes[name]]
+        return sorted(one for one in every if one not in self._searched and one not in entered)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -299,13 +314,13 @@ class Rounds:
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         settings, lab = self._settings, self._lab
-        known: list[str] = []
+        past = None
         if settings.simulation is None:
             # How far launches lie apart here is seen in the table.
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
-            known = [] if environment else ["before"]
+            past = None if environment else self._known()
         effort = msgspec.structs.replace(
             effort,
             alpha=settings.alpha,
@@ -314,7 +329,15 @@ class Rounds:
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
-        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
+        return Race(lab, menu, self._plan, environment, effort, suite, past=past, earlier=earlier)
+
+    def _known(self) -> Past:
+        """Of a simulated machine with the library as it is, from the table on."""
+        if self._past is None:
+            self._past = Past(Evidence(exact=True))
+            found = runs.launch_samples(self._lab.db, self._lab.campaign, ["before"])
+            self._past.evidence.add(found, self._plan.blocks)
+        return self._past
 
     def _run(
         self,
@@ -325,7 +348,7 @@ class Rounds:
         entered: Sequence[Target],
         verdicts: Sequence[Verdict],
         *,
-        along: Neighbours | None = None,
+        close: Neighbours | None = None,
         refine: bool,
     ) -> list[Winner]:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
@@ -333,7 +356,7 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        beside = [one for one in along.of(targets) if one in entered] if along else []
+        beside = [one for one in close.of(targets) if one in entered] if close else []
         bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
         without = {one: names | self._refused.get(one, set()) for one, names in without.items()}
@@ -343,13 +366,14 @@ class Rounds:
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
+            along=self._along(entered, verdicts) if race.knows_more else (),
         )
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
-        while along is not None:
+        while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
             left = [one for one in beside if one not in opened_by]
-            broken = along.broken(left, _becomes(trials, found))
+            broken = close.broken(left, _becomes(trials, found))
             if not broken:
                 break
             opened_by |= {target: [name] for target, name in broken.items()}

@@ -1,6 +1,6 @@
 """Which parameters to try next in one cell: an Optuna study over the algorithms that are still in
-the race. Small spaces are enumerated, what promises most first; larger ones are modelled (TPE).
-Asked and told; measures nothing."""
+the race. What lies on a line with the best comes first, until a small space is used up; in larger
+ones every other point comes from a model (TPE). Asked and told; measures nothing."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class _Point(msgspec.Struct, frozen=True, order=True):
 
     survivor: int
     places: tuple[int, ...]
+
+    def apart(self, other: _Point) -> int:
+        """In how many parameters two points of a survivor differ."""
+        return sum(a != b for a, b in zip(self.places, other.places, strict=True))
 
     def steps(self, other: _Point) -> int:
         return sum(abs(a - b) for a, b in zip(self.places, other.places, strict=True))
@@ -68,15 +72,14 @@ class Study:
             for places in itertools.product(*(range(len(values)) for values in one.values()))
         ]
         random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
-        self._unseen = points if len(points) <= ENUMERATE_UP_TO else []
+        self._unseen = points
+        self._turns = 0
         self._enumerated = len(points) <= ENUMERATE_UP_TO
         self._values: dict[_Point, float] = {}
         self._first: list[_Point] = []
         self._trials: dict[Candidate, optuna.Trial] = {}
         for candidate, ratio in known.items():
             self._remember(candidate, ratio)
-        if not self._enumerated:
-            self._first = [point for index in self._choices for point in self._spread(index)]
         self.hint(hints)
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
@@ -88,8 +91,9 @@ class Study:
         """At most `count` candidates that nobody has measured; fewer when the space is used up."""
         proposals: list[Candidate] = []
         assumed = dict(self._values)
-        for _ in range(len(self._unseen) + len(self._first) + _ATTEMPTS):
-            if len(proposals) == count or (self._enumerated and not self._unseen):
+        attempts = len(self._unseen) if self._enumerated else 0
+        for _ in range(attempts + len(self._first) + _ATTEMPTS):
+            if len(proposals) == count or not self._unseen:
                 break
             self._enqueue(assumed)
             trial = self._study.ask()
@@ -98,17 +102,20 @@ class Study:
                 # Told as failed: its value is in the study already, from `known` or an earlier ask.
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
+            if (point := self._place(candidate)) in self._unseen:
+                self._unseen.remove(point)
             self._seen.add(candidate)
             self._trials[candidate] = trial
             proposals.append(candidate)
         return proposals
 
     def is_settled(self) -> bool:
-        """Whether what lies one step beside the best of a small space is known."""
+        """Whether every point is known that differs from the best in one parameter alone."""
+        return not any(map(self._is_beside_best, self._unseen))
+
+    def _is_beside_best(self, point: _Point) -> bool:
         best = min(self._values, key=lambda one: (self._values[one], one), default=None)
-        return best is None or all(
-            one.survivor != best.survivor or one.steps(best) > 1 for one in self._unseen
-        )
+        return best is not None and best.survivor == point.survivor and point.apart(best) <= 1
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
@@ -124,12 +131,14 @@ class Study:
         self._study.tell(trial, math.log(ratio))
 
     def _enqueue(self, assumed: dict[_Point, float]) -> None:
-        """The next point is a hint, or of a small space the one that promises most; a large space
-        is left to the model."""
+        """The next point is a hint, or on a line with the best (one parameter differs), or any; of
+        these the one that promises most. In a large space every other one is left to the model."""
+        self._turns += 1
         if self._first:
             point = self._first.pop(0)
-        elif self._enumerated:
-            point = min(self._unseen, key=lambda one: self._promise(one, assumed))
+        elif self._unseen and (self._enumerated or self._turns % 2):
+            beside = [one for one in self._unseen if self._is_beside_best(one)]
+            point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
         else:
             return
         if point in self._unseen:
@@ -149,17 +158,6 @@ class Study:
             if other.survivor == point.survivor
         )
         return max(near, default=-math.inf)
-
-    def _spread(self, index: int) -> list[_Point]:
-        """Each parameter at its ends, the others where the survivor has them: where the model of a
-        large space begins."""
-        start = self._nearest(index)
-        found = []
-        for place, values in enumerate(self._choices[index].values()):
-            for end in (0, len(values) // 2, len(values) - 1):
-                places = (*start.places[:place], end, *start.places[place + 1 :])
-                found.append(_Point(index, places))
-        return found
 
     def _nearest(self, index: int) -> _Point:
         """Where a survivor stands in its own space; a value that is none of the choices is taken

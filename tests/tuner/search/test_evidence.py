@@ -1,0 +1,142 @@
+"""What launches say of two candidates: paired by block, with an error that knows launches."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target
+from plumbline.search.effort import Effort
+from plumbline.search.evidence import Evidence, Lead, expected_gain, spread_of, together
+from plumbline_db.records import Case, Medians
+from plumbline_db.runs import LaunchSamples
+
+CELL = Target("MPI_Bcast", 64)
+OURS = Candidate("bcast_tree")
+
+
+def case(variant: str) -> Case:
+    return Case("MPI_Bcast", variant, {}, "default", 64, "MPI_BYTE", "MPI_BOR", 0)
+
+
+def samples(variant: str, *launches: list[float]) -> LaunchSamples:
+    numbers = list(range(1, len(launches) + 1))
+    return LaunchSamples(
+        case(variant), numbers, [np.array(one, dtype=np.int64) for one in launches]
+    )
+
+
+def drawn(seed: int, launches: int, ratio: float, between: float) -> Evidence:
+    """Blocks of a launch drift together, and launches differ in their ratio."""
+    chance = random.Random(seed)
+    default, ours = [], []
+    for _ in range(launches):
+        drift = [chance.gauss(0, 0.5) for _ in range(6)]
+        own = chance.gauss(0, between)
+        for times, log in ((default, 0.0), (ours, math.log(ratio) + own)):
+            times.append(
+                [
+                    1e6 * math.exp(block + log + chance.gauss(0, 0.01))
+                    for block in drift
+                    for _ in range(4)
+                ]
+            )
+    found = Evidence(exact=False, spread=between)
+    found.add([samples("default", *default), samples("bcast_tree", *ours)], blocks=6)
+    return found
+
+
+def test_drift_inside_a_launch_cancels() -> None:
+    """Blocks that differ by half leave a ratio that is known to a few per cent."""
+    lead = drawn(1, 1, 1.1, 0.02).lead(CELL, OURS)
+    assert lead is not None and lead.launches == 1
+    assert lead.log == pytest.approx(math.log(1.1), abs=0.05)
+    assert 0.02 <= lead.error < 0.05
+
+
+def test_more_launches_are_surer_and_errors_are_honest() -> None:
+    """Over many races the truth lies within two errors in nearly all."""
+    within = 0
+    for seed in range(80):
+        lead = drawn(seed, 4, 1.1, 0.04).lead(CELL, OURS)
+        assert lead is not None
+        within += abs(lead.log - math.log(1.1)) <= 2 * lead.error
+    assert within >= 64
+    one, four = (drawn(7, count, 1.1, 0.04).lead(CELL, OURS) for count in (1, 4))
+    assert one is not None and four is not None and four.error < one.error
+
+
+def test_equal_candidates_are_hardly_ever_dropped() -> None:
+    """At any of the looks of a race, as the effort spends its error."""
+    effort = Effort()
+    dropped = sum(
+        any(
+            (lead := drawn(seed, launches, 1.0, 0.04).lead(CELL, OURS)) is not None
+            and lead.surely_above(0, effort.deviations(1))
+            for launches in (1, 3, 6)
+        )
+        for seed in range(60)
+    )
+    assert dropped <= effort.alpha * 60
+
+
+def test_the_other_way_round_is_the_other_sign() -> None:
+    found = drawn(3, 2, 1.2, 0.02)
+    left, right = found.lead(CELL, OURS), found.lead(CELL, DEFAULT, OURS)
+    assert left is not None and right is not None
+    assert left.log == pytest.approx(-right.log) and left.error == pytest.approx(right.error)
+
+
+def test_cold_candidates_are_compared_by_way_of_the_default() -> None:
+    found = drawn(3, 1, 1.2, 0.02)
+    cold = Candidate(knobs=(("a", "1"),))
+    found.add_cold(CELL, cold, 1, math.log(0.9))
+    lead, straight = found.lead(CELL, cold, OURS), found.lead(CELL, OURS)
+    assert lead is not None and straight is not None
+    assert lead.log == pytest.approx(math.log(0.9) - straight.log)
+    assert lead.error > straight.error
+    assert found.candidates(CELL) == sorted([cold, OURS])
+
+
+def test_a_machine_that_repeats_itself_pairs_any_two_launches() -> None:
+    found = Evidence(exact=True)
+    found.add([samples("default", [1000.0])], blocks=1)
+    later = LaunchSamples(case("bcast_tree"), [9], [np.array([1500], dtype=np.int64)])
+    found.add([later], blocks=1)
+    lead = found.lead(CELL, OURS)
+    assert lead is not None and lead.error == 0
+    assert lead.log == pytest.approx(math.log(1.5))
+
+
+def test_expected_gain() -> None:
+    assert expected_gain([]) == 0
+    assert expected_gain([Lead(0.2, 0.0, 1)]) == 0
+    assert expected_gain([Lead(-0.2, 0.0, 1)]) == pytest.approx(0.2, rel=0.05)
+    even = Lead(0.0, 0.1, 3)
+    alone = expected_gain([even])
+    assert alone == pytest.approx(even.expected_gain(), rel=0.05)
+    assert alone == pytest.approx(0.1 / math.sqrt(2 * math.pi), rel=0.05)
+    # Many of them promise more than one, and less than the sum.
+    assert alone < expected_gain([even] * 9) < 9 * alone
+
+
+def test_a_sum_over_cells_is_as_sure_as_its_parts() -> None:
+    assert together([Lead(0.1, 0.03, 4), Lead(-0.3, 0.04, 2)]) == Lead(
+        pytest.approx(-0.2), pytest.approx(0.05), 2
+    )
+    assert together([]) is None
+
+
+def test_the_spread_of_a_table() -> None:
+    chance = random.Random(5)
+
+    def medians(variant: str, spread: float) -> Medians:
+        runs = list(range(40))
+        return Medians(case(variant), runs, [math.exp(chance.gauss(0, spread)) for _ in runs])
+
+    assert spread_of([]) == spread_of([medians("default", 0.1)])
+    assert spread_of([medians("default", 0.0), medians("a", 0.1)]) == pytest.approx(0.1, rel=0.4)
