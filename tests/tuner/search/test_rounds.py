@@ -113,6 +113,8 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
         assert any(low <= 4096 <= high for low, high in found)
         # Without a winner it may be searched for its own sake later.
         assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
+
+
 def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: Campaign) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))

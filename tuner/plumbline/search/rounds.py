@@ -285,6 +285,7 @@ class Rounds:
     def _is_refused(self, target: Target, trial: Trial) -> bool:
         what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
         return what in self._refused.get(target, ())
+
     def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells that are likely to be searched in the next round, when right-hand sides are faster:
         where launches are dear and repeat each other, they are measured at once."""
