@@ -120,3 +120,11 @@ def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
     asked = load(None, {"nprocs": 65})
     with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
         campaign.starter(cast(Workbench, bench), asked)
+
+
+def test_that_all_is_tuned_is_part_of_the_identity_only_where_it_is_asked_for() -> None:
+    plain, every = load(None, {"nprocs": 4}), load(None, {"nprocs": 4, "all": True})
+    assert not plain.tunes_all and every.tunes_all
+    assert load(None, {"nprocs": 4, "all": False}) == plain
+    assert b'"all"' not in msgspec.json.encode(plain)
+    assert b'"all":true' in msgspec.json.encode(every)
