@@ -22,6 +22,11 @@ class Order:
     def __init__(self, guidelines: Guidelines) -> None:
         self._uses = {one.id: one.uses for one in guidelines.patterns}
         self._split = guidelines.split
+        self._parts = {one.variant.partition(":")[0]: set(one.uses) for one in guidelines.patterns}
+
+    def made_of(self, function: str, mockup: str) -> set[str]:
+        """The functions that a mock-up of `function` calls; parts of a split call that itself."""
+        return self._parts.get(mockup, {function})
 
     def layers(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> list[list[Target]]:
         """`targets` in the order of work. A function waits for those that one of its violated

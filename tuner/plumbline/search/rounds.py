@@ -23,7 +23,7 @@ from plumbline_db.records import Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome
 from .bound import bounds
-from .candidates import Candidate, Menu
+from .candidates import DEFAULT, Candidate, Menu
 from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
@@ -103,8 +103,9 @@ class Rounds:
         *,
         refine: Callable[[], bool],
     ) -> list[Winner]:
-        """Races the fresh cells, right-hand sides first: each layer with the winners of the earlier
-        ones, and those that are `standing`, in force. Where one choice must hold for all sizes, all
+        """Races the fresh cells, right-hand sides first: each layer with the library's knobs that
+        have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
+        for a call, nothing inside it is replaced.) Where one choice must hold for all sizes, all
         sizes race; sizes whose monotony a winner can break race along."""
         layers = self._order.layers(self.fresh(verdicts), verdicts)
         found: list[Winner] = []
@@ -125,7 +126,8 @@ class Rounds:
             others = [
                 one
                 for one in [*standing, *found]
-                if not any(outcome.holds(one, target) for target in raced)
+                if one.variant == DEFAULT.variant
+                and not any(outcome.holds(one, target) for target in raced)
             ]
             if others:
                 around |= in_force(others, suite)
@@ -154,15 +156,28 @@ class Rounds:
         standing: Sequence[Winner],
     ) -> list[Winner]:
         """Races our variants against the stuck cells' present state, which `environment` puts in
-        force; returns the winners with `standing` ones cut back where a new one takes over."""
+        force; returns the winners with `standing` ones cut back where a new one takes over.
+        Mock-ups that call what one of ours stands in for do not race: when they stand in for a call
+        themselves, nothing inside them is replaced."""
         targets = self.stuck(verdicts)
         self._again |= set(targets)
+        replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
         race = self._race(menu, f"search-{number}-in-force", environment)
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
-        new = self._run(race, menu, number, targets, targets, verdicts, refine=True)
+        barred = {
+            target: {
+                name
+                for name in menu.mockups(target.function)
+                if not replaced.isdisjoint(self._order.made_of(target.function, name))
+            }
+            for target in targets
+        }
+        new = self._run(
+            race, menu, number, targets, targets, verdicts, barred=barred, refine=True
+        )
         return cut_back(standing, new) + new
 
     def refuse(self, lost: Iterable[Winner]) -> None:
@@ -350,6 +365,7 @@ class Rounds:
         verdicts: Sequence[Verdict],
         *,
         close: Neighbours | None = None,
+        barred: Mapping[Target, Collection[str]] | None = None,
         refine: bool,
     ) -> list[Winner]:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
@@ -360,7 +376,8 @@ class Rounds:
         beside = [one for one in close.of(targets) if one in entered] if close else []
         bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
-        without = {one: names | self._refused.get(one, set()) for one, names in without.items()}
+        for more in (self._refused, barred or {}):
+            without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
         trials = race.run(
             entered,
             refine=refine,
