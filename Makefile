@@ -14,8 +14,8 @@ export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev munge prometheus \
-    slurm-wlm valgrind
+TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev lua-bit32 \
+    lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh valgrind
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
@@ -34,7 +34,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale check bench bench-scale install clean distclean
+        test-campaigns test-applications test-scale check bench bench-scale bench-search \
+        bench-search-machine install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -56,7 +57,7 @@ setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Pytho
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build setup-mpis  ## all tests (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build setup-mpis build/lmod  ## all tests (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest $(ARGS)
@@ -98,6 +99,13 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
+bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; the first time an hour)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.search $(ARGS)
+
+bench-search-machine: setup build  ## a campaign here, then a launch for each trial (half an hour)
+	$(BIN)/python -m tests.bench.search.machine $(ARGS)
+
 test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
@@ -132,6 +140,13 @@ build/mpis/%/ready:
 
 build/mpis/%/built: build/mpis/%/ready FORCE
 	@test ! -e $< || $(MAKE) --no-print-directory build MPICC=$(CURDIR)/build/mpis/$*/bin/mpicc
+
+# Debian's Lmod, unpacked: installed it would take the place of environment-modules, which is tested
+# too. Without it, its tests are skipped.
+build/lmod:
+	@mkdir -p build/lmod.part && cd build/lmod.part && apt-get download -q lmod >/dev/null 2>&1 && \
+	    dpkg -x lmod_*.deb . && rm lmod_*.deb && mv ../lmod.part ../lmod || \
+	    { rm -rf ../lmod.part; echo 'no lmod: its tests will be skipped' >&2; }
 
 $(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
 $(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))

@@ -34,15 +34,16 @@ static void make_keyval(void)
 /* No rule is for inter-communicators. */
 static int make_place(MPI_Comm comm, struct pl_place **made)
 {
-    int rc, inter;
+    int rc, inter = 0;
     struct pl_place *place = calloc(1, sizeof *place);
     if (!place)
         return pl_raise(comm, MPI_ERR_NO_MEM);
     PL_TRY(PMPI_Comm_test_inter(comm, &inter));
     PL_TRY(PMPI_Comm_size(comm, &place->p));
     PL_TRY(PMPI_Comm_rank(comm, &place->rank));
+    place->inter = inter;
     for (int f = 0; inter && f < PL_FUNCTION_COUNT; f++)
-        place->choices[f].known = true;
+        place->choices[f] = (struct pl_choice){.known = true, .untouched = !pl_state.recording};
     PL_TRY(PMPI_Comm_set_attr(comm, keyval, place));
     *made = place;
     return MPI_SUCCESS;
@@ -122,6 +123,7 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_plac
             insert(choice, &first[i], p != place->p);
     }
     choice->known = true;
+    choice->untouched = choice->count == 0 && !pl_state.recording;
 out:
     return rc;
 }

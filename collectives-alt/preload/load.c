@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct pl_active_rule pl_unloaded[1];
 
@@ -102,6 +103,11 @@ static const char *name(void)
     return pl_state.path ? pl_state.path : "the profile of rank 0";
 }
 
+static struct pl_active_rule *no_rule(void)
+{
+    return pl_state.recording ? pl_recorded : NULL;
+}
+
 static void activate(void)
 {
     struct pl_profile *profile = &pl_state.profile;
@@ -117,7 +123,7 @@ static void activate(void)
             if (profile->rules[i].function == (enum pl_function)f)
                 (next++)->rule = &profile->rules[i];
         pl_state.functions[f].count = (int)(next - first);
-        atomic_store_explicit(&pl_state.functions[f].first, next > first ? first : NULL,
+        atomic_store_explicit(&pl_state.functions[f].first, next > first ? first : no_rule(),
                               memory_order_release);
     }
 }
@@ -140,6 +146,34 @@ static void take_profile(char *text, size_t length)
         return;
     }
     activate();
+}
+
+/* The folder is rank 0's to name, as the profile is: all ranks record, or none. */
+static void begin_record(int rank)
+{
+    struct {
+        long long job;
+        char folder[PATH_MAX];
+    } where = {0};
+    const char *folder = getenv("PLUMBLINE_CALLS");
+    if (folder && strlen(folder) < sizeof where.folder)
+        strcpy(where.folder, folder);
+    if (!collective_load) {
+        pl_state.recording = where.folder[0] && pl_calls_open(where.folder, 0);
+        return;
+    }
+    int size;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    where.job = where.folder[0] ? at.tv_sec * 1000000000LL + at.tv_nsec : 0;
+    hand_down(&where.job, sizeof where.job, rank, size);
+    if (where.job == 0)
+        return;
+    hand_down(where.folder, sizeof where.folder, rank, size);
+    pl_state.recording = all_of(pl_calls_open(where.folder, where.job), rank, size);
+    if (!pl_state.recording)
+        pl_calls_close(false);
 }
 
 /* Asked when loaded: MPI_Comm_disconnect makes an orphan. */
@@ -167,6 +201,8 @@ static void load(void)
         text = read_for_all(pl_state.path, rank, &length);
     else if (pl_state.path)
         text = read_file(pl_state.path, &length);
+    if (!pl_state.spawned) /* with the variables of those who are recorded */
+        begin_record(rank);
     if (text)
         take_profile(text, (size_t)length);
     free(text);
@@ -176,7 +212,7 @@ static void load(void)
         snprintf(pl_state.reason, sizeof pl_state.reason, "PLUMBLINE_PROFILE is not set");
     if (!pl_state.rules)
         for (int f = 0; f < PL_FUNCTION_COUNT; f++)
-            atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
+            atomic_store_explicit(&pl_state.functions[f].first, no_rule(), memory_order_release);
 }
 
 void pl_load(bool collective)

@@ -27,12 +27,14 @@ struct pl_state {
     struct pl_active_rule *rules; /* profile.count of them, grouped by function */
     bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
     bool spawned;                 /* by MPI_Comm_spawn, with a parent at least when loaded */
+    bool recording;               /* calls.c counts and times all calls */
     const char *path;             /* PLUMBLINE_PROFILE; NULL when not set */
     char reason[768];             /* why no rule is in force; empty when rules are */
 };
 
 extern struct pl_state pl_state;
 extern struct pl_active_rule pl_unloaded[1];
+extern struct pl_active_rule pl_recorded[1]; /* `first` of a function without a rule, if recorded */
 
 /* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
  * where threads may count at the same time. */
@@ -54,9 +56,9 @@ struct pl_option {
 };
 
 /* The rules of one function that can match on one communicator, by bytes. Not `known` before the
- * first call. */
+ * first call; `untouched` where there are none and no call is recorded. */
 struct pl_choice {
-    bool known;
+    bool known, untouched;
     int count;
     struct pl_option *options;
 };
@@ -64,6 +66,8 @@ struct pl_choice {
 /* What is known of a communicator; lives and dies with it. */
 struct pl_place {
     int p, rank;
+    bool inter, located; /* located: calls.c knows nodes and ranks a node (0: nobody could say) */
+    int nodes, ppn;
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
 
@@ -106,14 +110,15 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
     if (!atomic_load_explicit(&state->first, memory_order_acquire))
         return true;
     const struct pl_place *place = pl_last_place(comm);
-    return place && place->choices[function].known && place->choices[function].count == 0;
+    return place && place->choices[function].untouched;
 }
 
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
 extern const struct pl_call pl_no_call;
 
-/* The call with what the rules say, or the library's own. */
+/* The call with what the rules say, or the library's own; recorded where that is asked for. */
 int pl_replace(const struct pl_call *call);
+int pl_decide(const struct pl_call *call); /* the same, not recorded */
 
 /* --- start and end --- */
 
@@ -123,5 +128,15 @@ void pl_load(bool collective);
 
 /* Writes the file PLUMBLINE_REPORT names, on rank 0. */
 void pl_write_report(void);
+
+/* --- the record of calls (calls.c) --- */
+
+/* Makes this rank's file in `folder`; false, with a message, where that cannot be. `job` tells the
+ * ranks of one MPI_COMM_WORLD from others'. */
+bool pl_calls_open(const char *folder, long long job);
+/* `finished`: at the end; else nothing is left of the file. */
+void pl_calls_close(bool finished);
+/* pl_decide, counted and timed. Collective in the first call on a communicator. */
+int pl_record(const struct pl_call *call);
 
 #endif

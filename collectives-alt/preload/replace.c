@@ -102,7 +102,7 @@ static int run(const struct pl_option *option, const struct pl_call *call, long 
     return pl_spec_run(&rule->rule->spec, call);
 }
 
-int pl_replace(const struct pl_call *call)
+int pl_decide(const struct pl_call *call)
 {
     long long bytes;
     struct pl_place *place = pl_last_place(call->comm);
@@ -113,4 +113,9 @@ int pl_replace(const struct pl_call *call)
     }
     const struct pl_option *option = place ? find(place, call, &bytes) : NULL;
     return option ? run(option, call, bytes) : pl_call_pmpi(call);
+}
+
+int pl_replace(const struct pl_call *call)
+{
+    return pl_state.recording ? pl_record(call) : pl_decide(call);
 }

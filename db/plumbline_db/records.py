@@ -400,6 +400,10 @@ UNBOUNDED_BYTES = 2**63 - 1
 """`bytes_to` of a winner that has no upper end (`inf` in exported files)."""
 
 
+EVERY_FUNCTION = "*"
+"""`function` of a winner that holds for the whole process."""
+
+
 class Winner(Record, frozen=True):
     """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
 

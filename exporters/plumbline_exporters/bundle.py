@@ -21,7 +21,8 @@ class Bundle(msgspec.Struct, frozen=True):
     """`directory` is the absolute, final folder of the files, since they refer to each other.
     `created` is the time of the export (ISO 8601). `preload_library` is libplumbline.so, needed
     when a winner is a variant. `unsafe` lets through what is wrong for some legal programs.
-    `site_rules`: the text of the site's own rules file, whose place an exported one takes."""
+    `others` are campaigns whose winners are here too: of other numbers of ranks. `site_rules`: the
+    text of the site's own rules file, whose place an exported one takes."""
 
     campaign: Campaign
     machine: Machine
@@ -31,6 +32,7 @@ class Bundle(msgspec.Struct, frozen=True):
     directory: Path
     preload_library: Path | None = None
     unsafe: bool = False
+    others: list[Campaign] = []
     site_rules: str = ""
 
 
@@ -107,12 +109,16 @@ def heading(bundle: Bundle, what: str) -> list[str]:
         f"machine   {machine.host} ({machine.id}), {machine.cpu_model}, "
         f"{machine.processing_units} processing units",
         f"library   {library.id}, fingerprint {library.fingerprint}",
-        f"campaign  {campaign.id}, {campaign.nprocs} ranks, nodes x ranks a node: "
-        f"{layout(campaign)}{', oversubscribed' if campaign.oversubscribed else ''}",
-        f"written   {bundle.created}",
     ]
-    if fixed(campaign):
-        lines.append(f"measured under {fixed(campaign)}")
+    for one in [*bundle.others, campaign]:
+        lines.append(
+            f"campaign  {one.id}, {one.nprocs} ranks, nodes x ranks a node: "
+            f"{layout(one)}{', oversubscribed' if one.oversubscribed else ''}"
+        )
+    lines.append(f"written   {bundle.created}")
+    for one in [*bundle.others, campaign]:
+        if fixed(one):
+            lines.append(f"measured under {fixed(one)}")
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         lines.append(f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
         lines.append(

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import mca_params, ompi_tuned, profile
+from plumbline_exporters import installed, mca_params, ompi_tuned, profile
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -64,9 +64,9 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append(
         "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
     )
+    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
     for name, value in mca_params.parameters(bundle).items():
-        lines.append(f"export OMPI_MCA_{name}={shlex.quote(value)}")
-    text = "\n".join(lines) + "\n"
+        text += f"export OMPI_MCA_{name}={shlex.quote(value)}\n"
     if any(is_profile(winner) for winner in bundle.winners):
         text += _preload(bundle)
     return {FILE_NAME: text}

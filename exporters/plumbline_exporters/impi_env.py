@@ -12,7 +12,7 @@ from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters import env, impi_ranges, profile
+from plumbline_exporters import env, impi_ranges, installed, profile
 from plumbline_exporters.bundle import Bundle, groups, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -47,9 +47,9 @@ def files(bundle: Bundle) -> dict[str, str]:
     silent = sorted({one.function for one in bundle.winners if _unseen(one)})
     if silent:
         lines.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
+    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
     for name, value in variables(bundle).items():
-        lines.append(f"export {name}={shlex.quote(value)}")
-    text = "\n".join(lines) + "\n"
+        text += f"export {name}={shlex.quote(value)}\n"
     if any(is_profile(winner) for winner in bundle.winners):
         text += _preload(bundle)
     return {env.FILE_NAME: text}

@@ -35,6 +35,10 @@ _BLOCK = frozenset(
     }
 )
 
+WITH_SIZES = _VOLUME | _BLOCK
+_WITHOUT = ("MPI_Alltoallv", "MPI_Alltoallw", "MPI_Barrier", "MPI_Gatherv", "MPI_Scatterv")
+FUNCTIONS = tuple(sorted((*WITH_SIZES, *_WITHOUT, *SILENT)))
+
 
 def knob(function: str) -> str:
     """`I_MPI_ADJUST_REDUCE_SCATTER` for MPI_Reduce_scatter."""

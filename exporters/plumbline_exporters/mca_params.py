@@ -17,7 +17,9 @@ def parameters(bundle: Bundle) -> dict[str, str]:
     values: dict[str, str] = {}
     if any(is_rule(winner) for winner in bundle.winners):
         values["coll_tuned_use_dynamic_rules"] = "1"
-        values["coll_tuned_dynamic_rules_filename"] = str(bundle.directory / ompi_rules.FILE_NAME)
+        values["coll_tuned_dynamic_rules_filename"] = str(
+            bundle.directory / ompi_rules.file_name(bundle.library)
+        )
     if any(ompi_han.is_past_han(winner) for winner in bundle.winners):
         values["coll_han_use_dynamic_file_rules"] = "1"
         values["coll_han_dynamic_rules_filename"] = str(bundle.directory / ompi_han.FILE_NAME)

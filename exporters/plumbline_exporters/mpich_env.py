@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import env, hydra, mpich_coll, mpich_selection
+from plumbline_exporters import env, hydra, installed, mpich_coll, mpich_selection
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -22,9 +22,9 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for MPICH, written by Plumbline.")
     lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
     lines.append("# The files named here must be on all nodes.")
+    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
     for name, value in variables(bundle).items():
-        lines.append(f"export {name}={shlex.quote(value)}")
-    text = "\n".join(lines) + "\n"
+        text += f"export {name}={shlex.quote(value)}\n"
     if not any(is_profile(winner) for winner in bundle.winners):
         return {env.FILE_NAME: text}
     return hydra.files(bundle) | {env.FILE_NAME: text + hydra.script(bundle)}

@@ -10,6 +10,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import mpich_coll
-from plumbline_exporters.bundle import Bundle, groups, sizes
+from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "mpich-selection.json"
@@ -28,6 +29,8 @@ COMPOSITIONS_VARIABLE = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
 _LIBRARIES = ("lib*/libmpi.so*", "lib*/libmpich.so*", "lib/*/libmpi.so*", "lib/*/libmpich.so*")
 _TABLE = re.compile(rb'\{"collective=[^\0]+\}(?=\0)')
 _MARK = "plumbline="  # parameters that an algorithm does not know are not looked at
+_HEAD = "written="
+_WHAT = "Tables of algorithms for MPICH, written by Plumbline."
 _MOST_BYTES = 2**31 - 1  # the library reads sizes as int
 
 # What is wrong for every function but its own, and what is for that one.
@@ -68,13 +71,15 @@ def files(bundle: Bundle) -> dict[str, str]:
     if not chosen:
         return {}
     algorithms, compositions = tables(bundle.library)
+    # No comment can stand in JSON, and none of its keys may be strange: but that of an end may.
+    head: Tree = {f"{_HEAD}{line.removeprefix('# ')}": {} for line in heading(bundle, _WHAT)}
     for (function, nprocs), group in groups(chosen).items():
         for winner in group:
             _require_sizes(winner)
         collective = mpich_coll.COLLECTIVES[function]
-        _put(algorithms, function, nprocs, group, _choice)
+        _put(algorithms, function, nprocs, group, partial(_choice, head))
         if collective.composition:
-            _put(compositions, function, nprocs, group, _left_to_algorithms)
+            _put(compositions, function, nprocs, group, partial(_left_to_algorithms, head))
     return {
         FILE_NAME: json.dumps(algorithms, indent=1) + "\n",
         COMPOSITIONS_FILE_NAME: json.dumps(compositions, indent=1) + "\n",
@@ -156,22 +161,22 @@ def _bounds(
     return first, last
 
 
-def _left_to_algorithms(winner: Winner, branch: Tree) -> Tree:
+def _left_to_algorithms(head: Tree, winner: Winner, branch: Tree) -> Tree:
     del branch
     composition = mpich_coll.COLLECTIVES[winner.function].composition
-    return {f"composition={composition}": {_mark(winner): {}}}
+    return {f"composition={composition}": {_mark(winner): {}} | head}
 
 
 def _mark(winner: Winner) -> str:
     return f"{_MARK}{winner.bytes_from}-{winner.bytes_to}"
 
 
-def _choice(winner: Winner, branch: Tree) -> Tree:
+def _choice(head: Tree, winner: Winner, branch: Tree) -> Tree:
     """The winner's algorithm, for calls that it is right for; `branch` for the others."""
     name = mpich_coll.algorithm(winner) or ""
     tree: Tree = mpich_coll.leaf(winner, name)
     for inside in tree.values():
-        inside[_mark(winner)] = {}
+        inside.update({_mark(winner): {}} | head)
     for key, value in reversed(mpich_coll.guards(winner.function, name)):
         if key == "count":
             tree = {"count<pow2": branch, "count=any": tree}

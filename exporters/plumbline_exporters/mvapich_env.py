@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import env, hydra, mv2_ranges
+from plumbline_exporters import env, hydra, installed, mv2_ranges
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.mv2_ranges import Range
@@ -44,9 +44,9 @@ def _files(bundle: Bundle, what: str, remark: str) -> dict[str, str]:
         "# mpiexec carries the environment to all nodes; mpirun_rsh wants the variables as"
     )
     lines.append(f"# arguments. {remark}")
+    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
     for name, value in variables(bundle).items():
-        lines.append(f"export {name}={shlex.quote(value)}")
-    text = "\n".join(lines) + "\n"
+        text += f"export {name}={shlex.quote(value)}\n"
     if not any(is_profile(winner) for winner in bundle.winners):
         return {env.FILE_NAME: text}
     return hydra.files(bundle) | {env.FILE_NAME: text + hydra.script(bundle)}

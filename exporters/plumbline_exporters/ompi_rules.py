@@ -1,4 +1,5 @@
-"""Open MPI's classic dynamic rules file (coll/tuned, 4.1 and 5.0).
+"""Open MPI's dynamic rules file: the classic one of coll/tuned 4.1 and 5.0. (6.0 reads JSON, which
+ompi_json.py writes from the same rules.)
 
 A block for a communicator size serves every larger communicator up to the next block, and the first
 block serves smaller ones too; a rule for a message size serves every larger size up to the next. So
@@ -13,7 +14,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters import ompi_site, ompi_tuned
+from plumbline_exporters import ompi_json, ompi_site, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_rule, rule_knobs
 from plumbline_exporters.ompi_site import Rule
@@ -44,6 +45,11 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
         return f"{name} is wrong for operations that do not commute"
     if collective.size == "none" and winner.function != "MPI_Barrier" and not _everything(winner):
         return f"one algorithm must serve all sizes, this one is for {sizes(winner)}"
+    if winner.function in ompi_tuned.IN_PLACE_SIZES and not unsafe and not _everything(winner):
+        return (
+            f"one algorithm must serve all sizes, this one is for {sizes(winner)}: with "
+            "MPI_IN_PLACE ranks may look up different sizes, and hang"
+        )
     fanouts = {knobs[suffix] for suffix in ("_chain_fanout", "_tree_fanout") if suffix in knobs}
     if len(fanouts) > 1:
         return "a rule has one fan-out for chains and trees"
@@ -142,15 +148,23 @@ def _last(size: str, bytes_to: int, nprocs: int) -> int:
     return bytes_to // nprocs if size == "average" else -(-bytes_to // nprocs) * nprocs
 
 
+def file_name(library: Library) -> str:
+    """What the file is called that this library reads."""
+    newer = ompi_tuned.version(library) >= ompi_tuned.JSON_SINCE
+    return ompi_json.FILE_NAME if newer else FILE_NAME
+
+
 @exporter(
     "ompi-rules",
-    "Open MPI dynamic rules file, by communicator and message size",
+    "Open MPI dynamic rules file, by communicator and message size; JSON from 6.0",
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:
     table = rules(bundle)
     if not table:
         return {}
+    if ompi_tuned.version(bundle.library) >= ompi_tuned.JSON_SINCE:
+        return {ompi_json.FILE_NAME: ompi_json.text(bundle, table)}
     every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
     second = any(rule.max_requests for rule in every)
     lines = ["rule-file-version-2"] if second else []

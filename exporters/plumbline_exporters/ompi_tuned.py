@@ -1,12 +1,14 @@
-"""Facts about coll/tuned of Open MPI 4.1 and 5.0 that a rules file must respect.
+"""Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how). They stand here, apart from the
-search spaces, because the exporter refuses what corrupts data whoever asks for it.
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); those of 6.0 were read, not
+tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
+data whoever asks for it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -14,9 +16,17 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
+Version = tuple[int, ...]
+_ROOTED_IDS = (9, 15)  # Gather and Scatter
+_IN_PLACE_IDS = (0,)  # Allgather
+
+
+JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
+
 
 class Collective(msgspec.Struct, frozen=True):
-    """`algorithms` in order of their ids from 1; `since_5` are those that 5.0 adds behind them.
+    """`algorithms` in order of their ids from 1; `since_5` and `since_6` are those that 5.0 and 6.0
+    add behind them; 6.0 gives `renamed_6` to some.
 
     `size` is what the library compares with a rule's message size: `volume` the n of
     docs/plan-and-records.md; `blocks` the same, where p equal blocks make it a multiple of p;
@@ -28,12 +38,17 @@ class Collective(msgspec.Struct, frozen=True):
     algorithms: tuple[str, ...]
     size: Literal["volume", "blocks", "average", "none"]
     since_5: tuple[str, ...] = ()
+    since_6: tuple[str, ...] = ()
+    renamed_6: tuple[tuple[str, str], ...] = ()
     commutative_only: frozenset[str] = frozenset()
     in_place_is_zero: bool = False
 
     def id_of(self, algorithm: str, library: Library) -> int | None:
         """The id of an algorithm given by name or id; None when this library has none such."""
         names = self.algorithms + (self.since_5 if version(library) >= (5, 0, 0) else ())
+        if version(library) >= JSON_SINCE:
+            names += self.since_6
+            algorithm = {new: old for old, new in self.renamed_6}.get(algorithm, algorithm)
         if algorithm in names:
             return names.index(algorithm) + 1
         if re.fullmatch(r"[0-9]+", algorithm) and 1 <= int(algorithm) <= len(names):
@@ -41,7 +56,17 @@ class Collective(msgspec.Struct, frozen=True):
         return None
 
     def name_of(self, number: int) -> str:
-        return (*self.algorithms, *self.since_5)[number - 1]
+        return (*self.algorithms, *self.since_5, *self.since_6)[number - 1]
+
+    @property
+    def one_for_all_sizes(self) -> bool:
+        """Whether a rule must hold for every size: the library knows none, or ranks may differ."""
+        return self.size == "none" or self.rule_id in _IN_PLACE_IDS
+
+    @property
+    def of_one_rank(self) -> bool:
+        """Whether benchmarks count one rank's block where the library counts those of all ranks."""
+        return self.size == "blocks" or self.rule_id in _ROOTED_IDS
 
 
 COLLECTIVES = {
@@ -50,6 +75,8 @@ COLLECTIVES = {
         ("linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc"),
         "blocks",
         since_5=("sparbit",),
+        since_6=("direct-messaging",),
+        renamed_6=(("bruck", "bruck-k-fanout"),),
         in_place_is_zero=True,
     ),
     "MPI_Allgatherv": Collective(
@@ -66,6 +93,7 @@ COLLECTIVES = {
             "rabenseifner",
         ),
         "volume",
+        since_6=("allgather_reduce",),
         commutative_only=frozenset({"ring", "segmented_ring"}),
     ),
     "MPI_Alltoall": Collective(
@@ -99,7 +127,8 @@ COLLECTIVES = {
         11,
         ("linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"),
         "volume",
-        commutative_only=frozenset({"chain", "pipeline", "binary", "binomial"}),
+        since_6=("knomial",),
+        commutative_only=frozenset({"chain", "pipeline", "binary", "binomial", "knomial"}),
     ),
     "MPI_Reduce_scatter": Collective(
         12,
@@ -114,6 +143,33 @@ COLLECTIVES = {
     "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none"),
 }
 
+# Each rank computes its size from arguments that need not be the same on all ranks.
+ROOTED_SIZES = ("MPI_Gather", "MPI_Scatter")
+# With MPI_IN_PLACE the size is that of arguments which do not count, so that ranks may differ. (Of
+# Alltoall too, whose algorithms are all the same one then.)
+IN_PLACE_SIZES = ("MPI_Allgather",)
+# Algorithms of Gather whose messages depend on the segment size on all ranks.
+SPLITS_FIRST = ("linear_sync",)
+# The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
+SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
+
+
+def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
+    """The algorithms that one of these versions has, in order of their ids from 1, by the names
+    they have before 6.0."""
+    collective = COLLECTIVES[function]
+    found = collective.algorithms
+    for since, added in (((5, 0, 0), collective.since_5), (JSON_SINCE, collective.since_6)):
+        if any(one >= since for one in versions):
+            found += added
+    return found
+
+
+def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
+    """The name of an algorithm in one of these versions; empty where none has it."""
+    found = names(function, versions)
+    return found[number - 1] if 1 <= number <= len(found) else ""
+
 
 def version(library: Library) -> tuple[int, int, int]:
     """(4, 1, 4); PlumblineError when the library is not one whose rules are known."""
@@ -121,10 +177,10 @@ def version(library: Library) -> tuple[int, int, int]:
     if library.family != "openmpi" or match is None:
         raise PlumblineError(f"{library.id} is not Open MPI: it reads no coll/tuned rules")
     found = (int(match[1]), int(match[2]), int(match[3]))
-    if not (4, 1, 0) <= found < (6, 0, 0):
+    if not (4, 1, 0) <= found < (7, 0, 0):
         raise PlumblineError(
-            f"{library.id}: rules files are known for Open MPI 4.1 and 5.0; later versions give "
-            "the same file another meaning"
+            f"{library.id}: rules files are known for Open MPI 4.1, 5.0 and 6.0; other versions "
+            "may give the same file another meaning"
         )
     return found
 
@@ -132,7 +188,10 @@ def version(library: Library) -> tuple[int, int, int]:
 def reads_version_2(library: Library) -> bool:
     """Whether a rules file may have the header `rule-file-version-2` and a fifth column. Older
     libraries ignore such a file without a word."""
-    found = version(library)
+    return version_reads_second(version(library))
+
+
+def version_reads_second(found: Version) -> bool:
     return found >= (5, 0, 7) or (4, 1, 8) <= found < (5, 0, 0)
 
 

@@ -29,6 +29,9 @@ MODULES = (
     "mpich_selection",
     "mpich_env",
     "mvapich_env",
+    "run_script",
+    "csh",
+    "modulefile",
     "winners_json",
 )
 
@@ -37,7 +40,8 @@ Files = Callable[[Bundle], dict[str, str]]
 
 class Exporter(Protocol):
     """`files` is pure: file name -> text, empty when the winners give this format nothing to say.
-    `needs` are formats whose files this one refers to. `family` is the one it is for, or empty."""
+    `needs` are formats whose files this one refers to; those of other families are left out.
+    `family` is the one it is for, or empty. A text that starts with #! is a program."""
 
     @property
     def name(self) -> str: ...
@@ -116,7 +120,7 @@ def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
     """Format, file name and text of all that these formats, and those they need, have to say.
     Raises PlumblineError where a format cannot say it."""
     ours = bundle.library.family
-    chosen = _with_needs(formats)
+    chosen = _with_needs(formats, ours)
     for format in chosen:
         if format.family not in ("", ours):
             raise UsageError(
@@ -130,7 +134,7 @@ def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _with_needs(formats: Sequence[str]) -> list[Exporter]:
+def _with_needs(formats: Sequence[str], family: str) -> list[Exporter]:
     known = exporters()
     ordered: dict[str, Exporter] = {}
 
@@ -138,7 +142,8 @@ def _with_needs(formats: Sequence[str]) -> list[Exporter]:
         if name not in known:
             raise UsageError(f"no export format {name}; there are: {', '.join(sorted(known))}")
         for needed in known[name].needs:
-            add(needed)
+            if needed not in known or known[needed].family in ("", family):
+                add(needed)
         ordered.setdefault(name, known[name])
 
     for name in formats:
@@ -154,6 +159,9 @@ def _replace(path: Path, data: bytes) -> str:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if data.startswith(b"#!"):
+            mode = part.stat().st_mode
+            part.chmod(mode | (mode & 0o444) >> 2)
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)

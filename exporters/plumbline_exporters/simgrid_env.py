@@ -20,20 +20,25 @@ OPTIONS = "PLUMBLINE_SMPIRUN"
     "simgrid-env", "shell file to source before smpirun", needs=("profile",), family="simgrid"
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    selector = bundle.library.build.get("selector", "ompi")
-    settings = {"smpi/coll-selector": selector} | options(bundle)
-    words = " ".join(f"--cfg={name}:{value}" for name, value in settings.items())
     lines = heading(bundle, "Environment for SimGrid, written by Plumbline.")
     lines += [
         f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}",
         f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program",
     ]
     if any(is_profile(winner) for winner in bundle.winners):
-        path = bundle.directory / profile.FILE_NAME
         lines.append(f"# Link {bundle.preload_library or 'plumbline.o'} into the program.")
-        lines.append(f"export PLUMBLINE_PROFILE={shlex.quote(str(path))}")
-    lines.append(f"export {OPTIONS}={shlex.quote(words)}")
+    for name, value in variables(bundle).items():
+        lines.append(f"export {name}={shlex.quote(value)}")
     return {env.FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def variables(bundle: Bundle) -> dict[str, str]:
+    selector = bundle.library.build.get("selector", "ompi")
+    settings = {"smpi/coll-selector": selector} | options(bundle)
+    found = {OPTIONS: " ".join(f"--cfg={name}:{value}" for name, value in settings.items())}
+    if any(is_profile(winner) for winner in bundle.winners):
+        found = {"PLUMBLINE_PROFILE": str(bundle.directory / profile.FILE_NAME)} | found
+    return found
 
 
 def options(bundle: Bundle) -> dict[str, str]:

@@ -104,13 +104,12 @@ def preload(bench: Workbench) -> Iterator[Figure]:
         own = dict(os.environ) | bench.family.environment(bench.installation)
         ours = {"LD_PRELOAD": str(bench.preload), "PLUMBLINE_PROFILE": str(profile)}
 
-        def best(rules: list[str]) -> list[float]:
+        def best(rules: list[str], more: dict[str, str] | None = None) -> list[float]:
             text = ["plumbline-profile 1", *(f"rule {rule}" for rule in rules)]
             profile.write_text("\n".join(text) + "\n")
+            env = own | ours | (more or {})
             runs = [
-                subprocess.run(
-                    [program], check=True, capture_output=True, text=True, env=own | ours
-                )
+                subprocess.run([program], check=True, capture_output=True, text=True, env=env)
                 for _ in range(3)
             ]
             columns = zip(*(map(float, r.stdout.split()) for r in runs), strict=True)
@@ -123,6 +122,11 @@ def preload(bench: Workbench) -> Iterator[Figure]:
         found = best(profiles["no rule"])
         what = f"Allgather as Alltoall, 1 KiB, 1 rank: {found[3]:.1f} and {found[2]:.1f} ns"
         yield Figure("replaced over PMPI_", found[3] - found[2], "ns a call", what)
+        found = best([], {"PLUMBLINE_CALLS": folder})
+        what = f"Bcast, 8 bytes, 1 rank: {found[1]:.1f} and {found[0]:.1f} ns"
+        yield Figure("recorded over PMPI_", found[1] - found[0], "ns a call", what)
+        what = f"Allgather, 1 KiB, 1 rank: {found[3]:.1f} and {found[2]:.1f} ns"
+        yield Figure("recorded over PMPI_, as a ratio", found[3] / found[2], "", what)
 
 
 def verdicts(bench: Workbench) -> Iterator[Figure]:

@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--function", default="MPI_Allreduce")
     parser.add_argument("--bytes", type=int, default=1024)
     parser.add_argument("--simulate", default="ompi")
+    parser.add_argument("--knob", default="", metavar="NAME=VALUE", help="in force in all of them")
     options = parser.parse_args()
     case = PlanCase(options.function, options.bytes)
     plan = Plan("scale", 1, (case,), Data(), blocks=1, reps=1, warmup=0)
@@ -33,9 +34,12 @@ def main() -> None:
         settings = load(
             None, {"simulate": options.simulate, "nprocs": nprocs, "nodes": -(-nprocs // PPN)}
         )
-        starter = campaign.starter(workbench(settings=settings), settings)
+        bench = workbench(settings=settings)
+        starter = campaign.starter(bench, settings)
+        name, _, value = options.knob.partition("=")
+        around = bench.family.in_environment({name: value} if name else {})
         before, started = _seconds(), time.monotonic()
-        run, records = starter.start("bench", "scale", 0, plan.text(), {})
+        run, records = starter.start("bench", "scale", 0, plan.text(), around)
         wall, processor = time.monotonic() - started, _seconds() - before
         if run.outcome != "finished":
             print(f"{nprocs:5}  {run.reason}", flush=True)

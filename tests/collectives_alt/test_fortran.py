@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline import recorded
 from tests.collectives_alt.programs import HERE, Build, mpirun
 from tests.collectives_alt.started import Started, rule, turns
 
@@ -62,3 +63,17 @@ def test_calls_without_a_rule_are_counted(build: Build, tmp_path: Path, program:
     run = Started(build, tmp_path, None, program=program, nprocs=NPROCS)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "good 86\n", "")
     assert len(run.report["functions"]) == 16
+
+
+def test_calls_are_recorded(build: Build, tmp_path: Path, program: str) -> None:
+    """As many as the counters of rank 0 say, which every rank makes."""
+    env = {"PLUMBLINE_CALLS": str(tmp_path)}
+    run = Started(build, tmp_path, None, program=program, nprocs=NPROCS, env=env)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "good 86\n", "")
+    ranks = recorded.ranks(tmp_path)
+    assert len(ranks) == NPROCS and all(one.finished for one in ranks)
+    for one in ranks:
+        calls: dict[str, int] = {}
+        for (function, *_), (number, *_) in one.calls.items():
+            calls[function] = calls.get(function, 0) + number
+        assert calls == {one["function"]: one["calls"] for one in run.report["functions"]}

@@ -17,6 +17,8 @@ from tests.exporters.bundles import bundle, library, tuned, variant
 
 ALLREDUCE = tuned("MPI_Allreduce", "basic_linear", 8192, 65536)
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
+CHECKED = {"PATH": "/usr/bin:/bin", "PLUMBLINE_CHECKED": "1"}
+SHELL_OWN = {"_", "PWD", "SHLVL", *CHECKED}
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
 LIST = "OMPI_MCA_mca_base_env_list"
@@ -35,10 +37,10 @@ def sourced(
     seen = []
     for shell in SHELLS:
         source = f"set -eu\n{before}\n" + f". {script}\n" * times
-        done = mpi.shell(f"exec {shell} -c '{source} env -0'", {"PATH": "/usr/bin:/bin"})
+        done = mpi.shell(f"exec {shell} -c '{source} env -0'", CHECKED)
         assert done.returncode == 0, done.stderr
         pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
-        kept = {name: value for name, value in pairs if name not in ("_", "PWD", "SHLVL", "PATH")}
+        kept = {name: value for name, value in pairs if name not in SHELL_OWN}
         seen.append((kept, done.stderr))
     assert all(found == seen[0] for found in seen)
     return seen[0]
@@ -64,7 +66,7 @@ def test_values_are_quoted(tmp_path: Path) -> None:
     nasty = 'a\'b $HOME `id` "c" ; *'
     script = env.files(bundle(knob("pml_ucx_tls", nasty)))["plumbline.sh"]
     (tmp_path / "x.sh").write_text(script)
-    done = mpi.shell(f'. {tmp_path}/x.sh; printf %s "$OMPI_MCA_pml_ucx_tls"', {})
+    done = mpi.shell(f'. {tmp_path}/x.sh; printf %s "$OMPI_MCA_pml_ucx_tls"', CHECKED)
     assert done.stdout == nasty
 
 

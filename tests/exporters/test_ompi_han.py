@@ -19,7 +19,7 @@ from tests.hosts import Hosts
 from tests.tuner.families.installations import prefix_of
 
 SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "1"}
-BY_SIZE = [f for f in ompi_han.FUNCTIONS if COLLECTIVES[f].size != "none"]
+BY_SIZE = [f for f in ompi_han.FUNCTIONS if not COLLECTIVES[f].one_for_all_sizes]
 
 
 def past_han(

@@ -21,8 +21,8 @@ from tests.exporters.bundles import bundle, library, tuned
 
 pytestmark = pytest.mark.mpi
 
-BY_SIZE = [function for function, c in COLLECTIVES.items() if c.size != "none"]
-WHOLE = [function for function, c in COLLECTIVES.items() if c.size == "none"]
+BY_SIZE = [function for function, c in COLLECTIVES.items() if not c.one_for_all_sizes]
+WHOLE = [function for function, c in COLLECTIVES.items() if c.one_for_all_sizes]
 SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "1", "MPI_Reduce_scatter": "4"}
 
 
@@ -80,7 +80,7 @@ def test_one_rule_serves_all_sizes(canary_program: Path, open_mpi: str, tmp_path
 def test_calls_in_place_are_left_to_the_library(
     canary_program: Path, open_mpi: str, tmp_path: Path
 ) -> None:
-    functions = [f for f, c in COLLECTIVES.items() if c.in_place_is_zero]
+    functions = [f for f in BY_SIZE if COLLECTIVES[f].in_place_is_zero]
     env = in_force(tmp_path, open_mpi, *(tuned(f, "2", 0, 1 << 20) for f in functions))
     calls = [(f"{f}{how}", 4096) for f in functions for how in ("", "_in_place")]
     found = mpi.answers(canary_program, calls, 4, env)
@@ -125,4 +125,4 @@ def test_search_spaces_and_exporter_agree(version: str) -> None:
         unsafe = {a["name"] for a in entry["algorithms"] if a.get("commutative_only")}
         assert unsafe == collective.commutative_only
         assert entry["knob"] == prefix(entry["name"])
-        assert entry["sizes"] == ("one" if collective.size == "none" else "each")
+        assert entry["sizes"] == ("one" if collective.one_for_all_sizes else "each")

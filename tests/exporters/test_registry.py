@@ -63,9 +63,7 @@ class TestEveryFormat:
 
 
 def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
-    message = (
-        "simgrid-env is for simgrid, .* there are env, json, mca-params, ompi-han-rules, ompi-rules"
-    )
+    message = "simgrid-env is for simgrid, .* there are csh, env, json, mca-params, modulefile"
     with pytest.raises(UsageError, match=message):
         write(placed(tmp_path), ["simgrid-env"])
     assert list(tmp_path.iterdir()) == []
@@ -73,16 +71,20 @@ def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
 
 def test_formats() -> None:
     assert sorted(exporters()) == [
+        "csh",
         "env",
         "impi-env",
         "json",
         "mca-params",
+        "modulefile",
+        "modulefile-lua",
         "mpich-env",
         "mpich-json",
         "mvapich-env",
         "mvapich2-env",
         "ompi-han-rules",
         "ompi-rules",
+        "plumbline-run",
         "profile",
         "simgrid-env",
     ]
@@ -128,8 +130,10 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no export format csh; there are: env, impi-env, json"):
-        write(placed(tmp_path), ["json", "csh"])
+    with pytest.raises(
+        UsageError, match="no export format xml; there are: csh, env, impi-env, json"
+    ):
+        write(placed(tmp_path), ["json", "xml"])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,13 +146,13 @@ def test_winners_are_the_planted_ones(done: Done) -> None:
     assert of.keys() == {"MPI_Allreduce", "MPI_Bcast", "MPI_Scan", "MPI_Scatter"}
     ours, knob = sorted(of["MPI_Allreduce"], key=lambda one: one.variant == "default")
     assert knob.configuration == {"coll_tuned_allreduce_algorithm": "rabenseifner"}
-    # From the geometric middle of 16 KiB and 64 KiB up to the largest measured size.
-    assert (knob.bytes_from, knob.bytes_to) == (32769, 65536)
+    # Ours is better up to 16 KiB; what lies between was asked down to a factor of sqrt 2.
+    assert 16384 < knob.bytes_from < 16384 * math.sqrt(2) and knob.bytes_to == 65536
     assert knob.speedup == pytest.approx(1.9 / 0.8, rel=0.15)
     assert knob.speedup_low < 1.9 / 0.8 < knob.speedup_high
     assert "GL12@65536" in knob.removes
     assert ours.variant == "allreduce_as_reduce_plus_bcast"
-    assert (ours.bytes_from, ours.bytes_to) == (8193, 32768)
+    assert ours.bytes_from <= 16384 <= ours.bytes_to < 65536
     assert "GL12@16384" in ours.removes
     for bcast in of["MPI_Bcast"]:
         assert bcast.configuration["coll_tuned_bcast_algorithm"] == "binomial"
@@ -159,7 +160,8 @@ def test_winners_are_the_planted_ones(done: Done) -> None:
         assert segment in planted.GOOD_SEGMENTS
     scan = of["MPI_Scan"]
     assert {winner.variant for winner in scan} == {"scan_as_exscan_plus_reduce_local"}
-    assert min(winner.bytes_from for winner in scan) <= 1024
+    # The default is slow from 1 KiB on.
+    assert 1024 / math.sqrt(2) < min(winner.bytes_from for winner in scan) <= 1024
     (scatter,) = of["MPI_Scatter"]
     assert (scatter.bytes_from, scatter.bytes_to) == (0, UNBOUNDED_BYTES)
     assert scatter.configuration["coll_tuned_scatter_algorithm"] == "binomial"
@@ -302,7 +304,7 @@ def test_run_again_launches_nothing(done: Done) -> None:
     assert repeated.launches() == before
 
 
-@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 90])
+@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 80])
 def test_interrupted_anywhere_it_goes_on(done: Done, tmp_path: Path, launches: int) -> None:
     """The same launches, each once; the same tables, searches and winners."""
     assert launches < len(done.launches())

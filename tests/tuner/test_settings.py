@@ -120,3 +120,12 @@ def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
     asked = load(None, {"nprocs": 65})
     with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
         campaign.starter(cast(Workbench, bench), asked)
+
+
+def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: Path) -> None:
+    """A campaign without is the same one as before there was a choice."""
+    plain, named = load(None, {}), load(written(tmp_path, 'settings = ["b", "a", "b"]'), {})
+    assert named.settings == ["a", "b"]
+    assert load(None, {"settings": True}).settings is True
+    assert load(written(tmp_path, "settings = false"), {}) == plain != named
+    assert b"settings" not in msgspec.json.encode(plain)

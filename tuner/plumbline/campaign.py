@@ -23,11 +23,13 @@ from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import Plan, PlanCase
-from plumbline.search import outcome
+from plumbline.search import crossover, outcome, process
 from plumbline.search.candidates import Menu
+from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
+from plumbline.search.select import by_benefit
 from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
 from plumbline.words import counted
@@ -35,7 +37,7 @@ from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, exports, runs, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, Event, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
 from plumbline_exporters import env
 from plumbline_exporters.bundle import SITE_RULES, Bundle
 from plumbline_exporters.registry import exporters, texts, write
@@ -44,6 +46,7 @@ from plumbline_exporters.registry import exporters, texts, write
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(bench, settings)
+    process.values(bench.space, bench.knobs, [], named=_named_settings(settings))
     plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
@@ -92,6 +95,10 @@ def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
         )
 
 
+def _named_settings(settings: Settings) -> list[str] | None:
+    return settings.settings if isinstance(settings.settings, list) else None
+
+
 def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
     """Of our variants, those that a search may try. With more ranks than cores and barrier starts
     no messages in pieces: their gain is mostly what the next barrier pays (docs/campaign.md)."""
@@ -125,6 +132,7 @@ class Loop:
         self._staged: dict[Path, None] = {}
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
+        self._weights = settings.weights(self._sizes) or {}
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
         self._site = site_rules.find(bench, settings)
         space = bench.space if self._site is None else site_rules.over(bench.space)
@@ -141,7 +149,14 @@ class Loop:
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
         self._rounds = Rounds(
-            lab, menu, self._plan, settings, self._sizes, self._order, self._event
+            lab,
+            menu,
+            self._plan,
+            settings,
+            self._sizes,
+            self._order,
+            self._event,
+            switches=crossover.switches(bench.space, bench.knobs),
         )
 
     def _unchanged(self, menu: Menu) -> list[PlanCase]:
@@ -175,12 +190,17 @@ class Loop:
         winners: list[Winner] = []
         turn = searched = 0
         changed = False  # `current` was measured with other winners
+        of_the_process = self._settings.settings is not msgspec.UNSET
         while True:
             opened = False
             if searched < self._settings.rounds and self._within_budget():
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
                 changed, winners = changed or found != winners, found
+            if of_the_process and not (changed or opened) and self._within_budget():
+                of_the_process = False
+                more = self._of_the_process(winners)
+                changed, winners = bool(more), winners + more
             if changed and winners:
                 turn += 1
                 winners, current, changed = self._confirm(turn, winners, current, fixed)
@@ -260,6 +280,32 @@ class Loop:
             self._in_force = self._folder / stage
             self._staged[self._in_force] = None
 
+    def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
+        """What one value for the whole process adds to the winners that are in force."""
+        bench, family = self._bench, self._bench.family
+        fixed = [
+            knob
+            for knob in bench.knobs
+            if not set(family.in_environment({knob: ""})).isdisjoint(self._settings.fixed)
+        ]
+        tried = process.values(
+            bench.space,
+            bench.knobs,
+            list(self._sizes),
+            standing=winners,
+            named=_named_settings(self._settings),
+            fixed=fixed,
+        )
+        cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
+        search = process.ProcessWide(
+            self._lab,
+            self._settings,
+            cells,
+            read_back=bench.space.hot is not None,
+            weights=self._weights,
+        )
+        return search.search(tried, self._environment() if winners else {}, 1)
+
     def _environment(self) -> dict[str, str]:
         """What sourcing the exported files adds to a clean environment."""
         script = self._in_force.absolute() / env.FILE_NAME
@@ -292,6 +338,10 @@ class Loop:
                 self._sizes,
                 folder,
             )
+        unseen = self._not_started_with(turn, winners, environment)
+        if unseen:
+            left = [one for one in winners if one not in unseen]
+            return self._replaced(left, unseen, fixed), list(current), True
         if evidence.problems:
             # Winners may not apply (the library knows why), be it the only one; where no winner is
             # to blame, nothing works.
@@ -301,7 +351,12 @@ class Loop:
                 )
             for problem in evidence.problems:
                 self._event("not in force", f"{suite}: {problem}")
-            missed = [one for one in winners if proof.cell_of(one, self._sizes) in evidence.missed]
+            missed = [
+                one
+                for one in winners
+                if one.function != EVERY_FUNCTION
+                and proof.cell_of(one, self._sizes) in evidence.missed
+            ]
             left = [one for one in winners if one not in missed]
             return self._replaced(left, missed, fixed), list(current), True
         for statement in evidence.statements:
@@ -337,6 +392,27 @@ class Loop:
         self._rounds.refuse(lost)
         return left
 
+    def _not_started_with(
+        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[Winner]:
+        """Winners for the whole process that the library does not know of."""
+        found = []
+        for winner in winners:
+            if winner.function != EVERY_FUNCTION:
+                continue
+            what = outcome.label(winner.variant, winner.configuration)
+            if self._bench.space.hot is None:
+                self._event("not proven", f"confirm-{turn}: {what}: the library does not say")
+                continue
+            try_out = partial(self._try, f"proof-{turn}")
+            reason = proof.started_with(try_out, self._plan, environment, winner, self._sizes)
+            if reason:
+                self._event("not in force", f"confirm-{turn}: {what}: {reason}")
+                found.append(winner)
+            else:
+                self._event("in force", f"confirm-{turn}: {what}: read back")
+        return found
+
     def _try(
         self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]
     ) -> proof.Outcomes | proof.Failed:
@@ -368,15 +444,16 @@ class Loop:
     def _together(
         self, winners: Sequence[Winner]
     ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
-        """Those that files can hold together, first come, first served, and the others. What cannot
-        be exported even alone is an error."""
+        """Those that files can hold together, and the others: where two want different values of
+        what has one, the one that saves more time stays. What cannot be exported even alone is an
+        error."""
         formats = list(exporters(self._bench.family.name))
         with contextlib.suppress(PlumblineError):
             texts(self._bundle(winners), formats)
             return list(winners), []
         kept: list[Winner] = []
         refused: list[tuple[Winner, PlumblineError]] = []
-        for one in winners:
+        for one in by_benefit(winners, self._sizes, self._weights):
             try:
                 texts(self._bundle([*kept, one]), formats)
             except PlumblineError as error:
@@ -384,7 +461,7 @@ class Loop:
                 refused.append((one, error))
             else:
                 kept.append(one)
-        return kept, refused
+        return [one for one in winners if one in kept], refused
 
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
         what = outcome.label(winner.variant, winner.configuration)

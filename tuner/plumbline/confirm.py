@@ -21,7 +21,7 @@ from plumbline.settings import Settings
 from plumbline.verify.sequential import Family, Question
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
 from plumbline.words import counted
-from plumbline_db.records import Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Verdict, Winner
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -168,7 +168,10 @@ def speed(
 ) -> Comparison | None:
     """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
     mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
-    all its cells is compared with that."""
+    all its cells is compared with that. What holds for the whole process has its speed from cold
+    launches already (search/process.py), with the other winners in force on both sides."""
+    if winner.function == EVERY_FUNCTION:
+        return None
     inside = [cell for cell, logs in ratios.items() if logs and deciding(winners, cell) is winner]
     if not inside:
         return None
@@ -234,6 +237,9 @@ def judge_winners(
             dropped.append(
                 (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
             )
+            continue
+        if winner.function == EVERY_FUNCTION:
+            kept.append(winner)
             continue
         if found is None:
             dropped.append((winner, "no pair of launches has its cells"))

@@ -12,12 +12,13 @@ import msgspec
 
 from plumbline import campaign, conditions, libraries, process
 from plumbline import settings as settings_file
+from plumbline.applied import standing
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
-from plumbline.workbench import Workbench, set_by_site, workbench
+from plumbline.workbench import OUT, Workbench, set_by_site, workbench
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Header, ProbeRecord
@@ -39,6 +40,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     checks: list[tuple[str, Check]] = [
         ("library", _library),
         ("probe", _probe),
+        ("applied", _applied),
         ("search space", _space),
         ("launch", _launch),
         ("libraries", _untried),
@@ -78,11 +80,24 @@ def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     yield Finding("probe", "fine", f"{bench.probe}, {variants} variants; {bench.preload}")
 
 
+def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Parameter files cannot look at the library that reads them: this is who does."""
+    del database
+    for one in standing.standing(mpi_prefix):
+        campaigns = ", ".join(source.campaign.id for source in one.applied.sources)
+        text = f"set {one.applied.number} of {one.applied.name} is in force (--{one.scope}): "
+        if one.other is None:
+            yield Finding("applied", "fine", text + campaigns)
+        else:
+            remedy = f"plumbline rollback --{one.scope} takes it out"
+            yield Finding("applied", "warns", f"{text}{campaigns}; {one.other}; {remedy}")
+
+
 def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     bench = workbench(mpi_prefix)
     for text in set_by_site(bench):
-        yield Finding("search space", "fails", f"{text}: take it out while a campaign runs")
+        yield Finding("search space", "fails", f"{text}: {OUT}")
     whole = bench.family.reports_all
     found = differences(bench.space, bench.knobs, reports_all=whole)
     for text in found:

@@ -122,7 +122,12 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.guidelines:
-        return bench.guidelines.selected(())
+        found = bench.guidelines.selected(())
+        if settings.application is None:
+            return found
+        # What the application does not call has no share in its time.
+        called = [one for one in found.patterns if one.lhs in settings.called]
+        return msgspec.structs.replace(found, patterns=called)
     if settings.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}

@@ -17,7 +17,7 @@ from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
-from plumbline_db.records import Winner
+from plumbline_db.records import EVERY_FUNCTION, Winner
 
 REFERENCE_CELLS = 10
 
@@ -92,24 +92,12 @@ class Pairs:
     def _cold_ratios(
         self, suite: str, left: Sequence[PlanCase], anchors: Sequence[PlanCase]
     ) -> tuple[dict[Target, list[float]], list[Target], list[list[float]]]:
-        """Log ratios of the cells that every launch of both sides has measured, pair by pair; the
-        cells that are missing, wholly or in part, only with the files in force; and log ratios of
-        the anchors."""
+        """What `log_ratios` finds, and log ratios of the anchors."""
         lab = self._lab
         tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
         plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
-        cells = [(target_of(case), DEFAULT) for case in left]
-        pairs = max((len(plain.get(cell, ())) for cell in cells), default=0)
-        found: dict[Target, list[float]] = {}
-        lost: list[Target] = []
-        for cell in cells:
-            ours, theirs = tuned.get(cell, {}), plain.get(cell, {})
-            if len(theirs) < pairs:
-                continue
-            if len(ours) < pairs:
-                lost.append(cell[0])
-                continue
-            found[cell[0]] = _logs(ours, theirs)
+        found, lost = log_ratios(tuned, plain, [target_of(case) for case in left])
+        pairs = max((len(logs) for logs in found.values()), default=0)
         named = [(target_of(case), Candidate(case.variant)) for case in anchors]
         both = [(tuned.get(one, {}), plain.get(one, {})) for one in named]
         return found, lost, [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
@@ -137,10 +125,32 @@ def _logs(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]
     return [math.log(mine / other) for mine, other in pairs]
 
 
+Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
+
+
+def log_ratios(
+    tuned: Seconds, plain: Seconds, cells: Sequence[Target]
+) -> tuple[dict[Target, list[float]], list[Target]]:
+    """Log ratios of the cells that every launch of both sides has measured, pair by pair; and the
+    cells that are missing, wholly or in part, only with the files in force."""
+    pairs = max((len(plain.get((cell, DEFAULT), ())) for cell in cells), default=0)
+    found: dict[Target, list[float]] = {}
+    lost: list[Target] = []
+    for cell in cells:
+        ours, theirs = tuned.get((cell, DEFAULT), {}), plain.get((cell, DEFAULT), {})
+        if len(theirs) < pairs:
+            continue
+        if len(ours) < pairs:
+            lost.append(cell)
+            continue
+        found[cell] = _logs(ours, theirs)
+    return found, lost
+
+
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
     """Some cells of functions that no winner touches, by which launches are told apart."""
     touched = {winner.function for winner in winners}
-    cells = [case for case in left if case.function not in touched]
+    cells = [case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))]
     return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
 
 
@@ -153,7 +163,11 @@ def without_launch_factor(
     the functions that no winner touches, and in `anchors`: the median of their log ratios, pair by
     pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are."""
     touched = {winner.function for winner in winners}
-    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
+    reference = [
+        logs
+        for cell, logs in ratios.items()
+        if touched.isdisjoint((cell.function, EVERY_FUNCTION)) and logs
+    ]
     reference += anchors
     if len(reference) < REFERENCE_CELLS:
         return {cell: list(logs) for cell, logs in ratios.items()}

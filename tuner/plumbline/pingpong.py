@@ -5,7 +5,7 @@ Run again with the same settings it goes on where it was interrupted, or gives w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, HalfTrips, Hockney
+from plumbline_db.records import Campaign, HalfTrips, Hockney, Pair
 
 SIZES = (0, *(2**power for power in range(23)))
 SUITE = "pingpong"
@@ -75,7 +75,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
             "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
             "(mpirun --bind-to core or socket)"
         )
-    table.put(lab.db, campaign.id, list(_fitted(measured)))
+    table.put(lab.db, campaign.id, fitted(measured))
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
     campaigns.put(lab.db, done)
     return read(lab.db, campaign)
@@ -97,22 +97,28 @@ def read(db: Database, campaign: Campaign) -> list[Found]:
     ]
 
 
-def _fitted(measured: Sequence[HalfTrips]) -> Iterable[Hockney]:
+def fitted(measured: Sequence[HalfTrips]) -> list[Hockney]:
+    """The lines of each class of pairs, those of all sizes first."""
+    found = []
     for pair, group in itertools.groupby(measured, key=lambda one: one.pair):
-        found = hockney.fit({one.bytes: one.seconds for one in group})
-        for piece, line in enumerate([found.whole, *found.pieces]):
-            alpha, beta = line.alpha_seconds, line.beta_seconds_per_byte
-            yield Hockney(
-                pair=pair,
-                piece=piece,
-                bytes_from=line.bytes_from,
-                bytes_to=line.bytes_to,
-                alpha_seconds=alpha.value,
-                alpha_low=alpha.low,
-                alpha_high=alpha.high,
-                beta_seconds_per_byte=beta.value,
-                beta_low=beta.low,
-                beta_high=beta.high,
-                deviation=line.deviation,
-                launches=line.launches,
-            )
+        of = hockney.fit({one.bytes: one.seconds for one in group})
+        found += [_row(pair, piece, line) for piece, line in enumerate([of.whole, *of.pieces])]
+    return found
+
+
+def _row(pair: Pair, piece: int, line: hockney.Line) -> Hockney:
+    alpha, beta = line.alpha_seconds, line.beta_seconds_per_byte
+    return Hockney(
+        pair=pair,
+        piece=piece,
+        bytes_from=line.bytes_from,
+        bytes_to=line.bytes_to,
+        alpha_seconds=alpha.value,
+        alpha_low=alpha.low,
+        alpha_high=alpha.high,
+        beta_seconds_per_byte=beta.value,
+        beta_low=beta.low,
+        beta_high=beta.high,
+        deviation=line.deviation,
+        launches=line.launches,
+    )

@@ -70,6 +70,36 @@ def run(
         )
 
 
+def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
+    """Runs a user's own command with this terminal: input, output and keys are its own, and what
+    would end this process ends it first. Returns its status, as a shell would see it."""
+    words = [str(word) for word in argv]
+    children: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, frame: object) -> None:
+        del frame
+        for child in children:
+            child.send_signal(number)
+
+    # Keys of the terminal reach the whole group anyway.
+    handlers: dict[int, Callable[[int, object], None]]
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
+    handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)
+    before = {number: signal.signal(number, one) for number, one in handlers.items()}
+    try:
+        child = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+            [*_dying_with_parent(), *words], env=dict(environment)
+        )
+        children.append(child)
+        status = child.wait()
+    except OSError as error:
+        raise PlumblineError(f"cannot start {words[0]}: {error.strerror}") from error
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
+    return status if status >= 0 else 128 - status
+
+
 def _wait(
     process: subprocess.Popen[bytes], deadline: float, give_up: Callable[[], bool] | None
 ) -> bool:

@@ -22,16 +22,17 @@ import msgspec
 from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.libraries import Family
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.starter import NO_END
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Winner
+from plumbline_db.records import EVERY_FUNCTION, Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
 RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
 # Set for the ranks' sake; hydra reads the name of the preload library from a file.
 PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
+CHECKED = "PLUMBLINE_CHECKED"  # exported files then ask no library for its version
 
 # So many launches may fail for no known reason before nothing is said of what they try.
 _ATTEMPTS = 3
@@ -66,15 +67,17 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user."""
+    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user. Whether
+    the library is the one that the file was made for, the caller has found out."""
     command = ["/bin/sh", "-c", '. "$1" && exec env -0', "sh", str(script)]
-    done = process.run(command, timeout_seconds=20, environment=environment)
+    checked = dict(environment) | {CHECKED: "1"}
+    done = process.run(command, timeout_seconds=20, environment=checked)
     if done.status != 0:
         raise PlumblineError(
             f"sourcing {script} failed with status {done.status}: {done.stderr.strip()}"
         )
     after = dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
-    shell_own = {"_", "PWD", "SHLVL", "OLDPWD"}
+    shell_own = {"_", "PWD", "SHLVL", "OLDPWD", CHECKED}
     return {
         name: value
         for name, value in after.items()
@@ -93,8 +96,10 @@ def prove(
 ) -> Proof:
     """A short launch for each canary of the family, and one with a canary in the profile; each over
     one cell of every winner that it concerns. `sizes` are the measured sizes by function; spoilt
-    copies of files lie `within` a folder that all ranks see (None: this machine's own)."""
+    copies of files lie `within` a folder that all ranks see (None: this machine's own). What holds
+    for the whole process is not asked about: `started_with` does."""
     proof = Proof()
+    winners = [one for one in winners if one.function != EVERY_FUNCTION]
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
@@ -139,6 +144,27 @@ def prove(
                 canary = Canary(name=Path(original).name, environment=spoilt)
                 _check(try_out, "profile", plan, canary, proof)
     return proof
+
+
+def started_with(
+    try_out: TryOut,
+    plan: Plan,
+    environment: Mapping[str, str],
+    winner: Winner,
+    sizes: Mapping[str, Sequence[int]],
+) -> str:
+    """Why a winner for the whole process is not in force, by what the library says of its variables
+    (MPI_T) in a short launch; empty: it is."""
+    function, measured = next(iter(sizes.items()))
+    case = PlanCase(function, measured[0], knobs=knobs(winner.configuration))
+    short = msgspec.structs.replace(
+        plan, cases=(case,), blocks=1, reps=1, warmup=0, rewarm=0, knobs="start"
+    )
+    found = try_out("process", 0, short, environment)
+    if isinstance(found, Failed):
+        return found.reason
+    outcome = found.get((case.function, case.bytes), "not_in_force")
+    return "" if outcome == "ok" else outcome.replace("_", " ")
 
 
 def _without_canary(

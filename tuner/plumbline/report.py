@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from plumbline import saving
 from plumbline.conditions import Conditions, summary
+from plumbline.saving import Saving
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings import EVERY
@@ -54,6 +56,7 @@ class Report(msgspec.Struct, frozen=True):
     events: list[Event]
     cost: cost.Cost
     conditions: Conditions
+    saving: Saving | None = None
 
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
@@ -81,6 +84,8 @@ class Report(msgspec.Struct, frozen=True):
         if not verdict.replaceable:
             side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
             return f"not searched: its left side ({side}) is not a call that can be replaced here"
+        if search is None and self.saving and not self.saving.calls_for(verdict):
+            return "not searched: the application spends no time worth speaking of there"
         if search is None:
             return "not searched: all rounds or the budget were used up"
         in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
@@ -95,18 +100,21 @@ def read(db: Database, campaign_id: str | None) -> Report:
     campaign = campaigns.get(db, campaign_id)
     library = machines.library(db, campaign.library_fingerprint)
     finished = "after" in verdicts.stages(db, campaign.id)
+    after = verdicts.get(db, campaign.id, "after") if finished else None
+    kept = winners.get(db, campaign.id)
     return Report(
         campaign=campaign,
         machine=machines.machine(db, campaign.machine),
         library=library,
         before=verdicts.get(db, campaign.id, "before"),
-        after=verdicts.get(db, campaign.id, "after") if finished else None,
-        winners=winners.get(db, campaign.id),
+        after=after,
+        winners=kept,
         searches=searches.all_searches(db, campaign.id),
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
         conditions=summary(runs.surroundings(db, campaign.id), library.build),
+        saving=saving.of(db, campaign, after, kept),
     )
 
 
@@ -131,6 +139,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "without_cells": report.without_cells(),
         "winners": [_winner(one) for one in report.winners],
         "not_proven": report.not_proven(),
+        "application": msgspec.to_builtins(report.saving),
         "remaining": [
             {
                 "guideline": verdict.guideline,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from plumbline import application
+from plumbline.application import Application
 from plumbline.hosts import Hosts, named
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
@@ -69,12 +71,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     simulate: a simulated machine in place of this one (docs/simulated.md).
     slurm, pbs, flux: jobs of a scheduler in place of ranks here (docs/clusters.md).
     variants: ours that may be tried (unset: all).
+    all: also search the cells of functions that no violated guideline names; the library's default
+    is what their winners must beat (unset: no).
+    settings: settings of the whole process are searched too: true, or the names of some.
     sync: how ranks start a call (unset: barrier).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
     a rank). bind, map_by: asked of mpirun (unset: the library's own).
     hosts: several machines in place of this one (docs/clusters.md); nodes: how many of them, the
     first ones (unset: all).
     environment: variables that are in force in every launch, and are not searched.
+    profile: an application's calls (a file of `plumbline profile`; docs/application.md). Then
+    `sizes` (unset: none) are measured beside the application's own.
     """
 
     nprocs: int = 0
@@ -107,11 +114,41 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     map_by: MapBy | msgspec.UnsetType = msgspec.UNSET
     hosts: Hosts | msgspec.UnsetType = msgspec.UNSET
     environment: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    all: bool | msgspec.UnsetType = msgspec.UNSET
+    settings: bool | list[str] | msgspec.UnsetType = msgspec.UNSET
+    profile: Application | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def tunes_all(self) -> bool:
+        return self.all is True
 
     @property
     def fixed(self) -> dict[str, str]:
         """Variables that are in force in every launch."""
         return {} if isinstance(self.environment, msgspec.UnsetType) else self.environment
+
+    @property
+    def application(self) -> Application | None:
+        return None if isinstance(self.profile, msgspec.UnsetType) else self.profile
+
+    @property
+    def called(self) -> list[str]:
+        """The functions that the application calls on communicators of these ranks."""
+        found = self.application
+        return [] if found is None else found.functions(self.nprocs, self.node_count)
+
+    def sizes_of(self, function: str) -> list[int]:
+        """Sizes at which a function is measured."""
+        found = self.application
+        own = [] if found is None else found.sizes(function, self.nprocs, self.node_count)
+        return sorted({*self.sizes, *own})
+
+    def weights(self, sizes: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], float] | None:
+        """The share of each measured cell in the application's work; None without a profile."""
+        found = self.application
+        if found is None:
+            return None
+        return application.weights(found, self.nprocs, self.node_count, sizes)
 
     @property
     def simulation(self) -> Simulation | None:
@@ -184,6 +221,8 @@ def read(path: Path) -> dict[str, Any]:
         keys = values.get(table)
         if isinstance(keys, dict) and isinstance(keys.get(key), str) and keys[key]:
             keys[key] = str(path.absolute().parent / keys[key])
+    if isinstance(values.get("profile"), str) and values["profile"]:
+        values["profile"] = str(path.absolute().parent / values["profile"])
     return values
 
 
@@ -200,6 +239,8 @@ def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Se
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
+    if "profile" in values:
+        values = {"sizes": []} | values | {"profile": _profile(name, values["profile"])}
     try:
         settings = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
@@ -207,6 +248,13 @@ def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Se
     if not isinstance(settings.hosts, msgspec.UnsetType):
         settings = msgspec.structs.replace(settings, hosts=named(settings.hosts))
     return _checked(name, settings)
+
+
+def _profile(where: str, path: Any) -> Any:
+    """What the file says, in place of its name: a campaign does not change with the file."""
+    if not isinstance(path, str) or not path:
+        raise UsageError(f"{where}: profile must name a file that `plumbline profile` has written")
+    return msgspec.to_builtins(application.read(Path(path)))
 
 
 def _checked(where: str, settings: Settings) -> Settings:
@@ -228,8 +276,8 @@ def _checked(where: str, settings: Settings) -> Settings:
     unfit_nodes = simulated and _unfit(msgspec.structs.replace(settings, nprocs=nprocs))
     problems = {
         "nprocs must be at least 2": nprocs < 2,
-        "sizes must be positive and at least two": len(set(settings.sizes)) < 2
-        or min(settings.sizes, default=0) < 1,
+        "sizes must be positive and at least two": min(settings.sizes, default=1) < 1
+        or (len(set(settings.sizes)) < 2 and settings.application is None),
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
         "nodes must divide nprocs": not (simulated and settings.nodes is msgspec.UNSET)
         and (settings.node_count < 1 or nprocs % settings.node_count != 0),
@@ -265,6 +313,8 @@ def _checked(where: str, settings: Settings) -> Settings:
     for problem, broken in problems.items():
         if broken:
             raise UsageError(f"{where}: {problem}")
+    if settings.application is not None:
+        application.require(settings.application, nprocs, settings.node_count)
     return msgspec.structs.replace(
         settings,
         nprocs=nprocs,
@@ -276,8 +326,19 @@ def _checked(where: str, settings: Settings) -> Settings:
         variants=msgspec.UNSET
         if isinstance(settings.variants, msgspec.UnsetType)
         else sorted(set(settings.variants)),
+        settings=_of_the_process(settings.settings),
         sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
+        all=True if settings.tunes_all else msgspec.UNSET,
     )
+
+
+def _of_the_process(
+    wanted: bool | list[str] | msgspec.UnsetType,
+) -> bool | list[str] | msgspec.UnsetType:
+    """Not searched is not written."""
+    if isinstance(wanted, list):
+        return sorted(set(wanted)) or msgspec.UNSET
+    return wanted is True or msgspec.UNSET
 
 
 def _unfit(settings: Settings) -> str | None:

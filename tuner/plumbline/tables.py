@@ -28,8 +28,10 @@ def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]
     """The measured sizes of every function on a left side, and of those asked for besides."""
     data = Data(settings.type, settings.op, settings.root)
     return {
-        function: measurable(function, settings.sizes, settings.nprocs, data)
-        for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.functions])
+        function: measurable(function, settings.sizes_of(function), settings.nprocs, data)
+        for function in dict.fromkeys(
+            [*guidelines.lhs_functions(), *settings.functions, *settings.called]
+        )
     }
 
 

@@ -141,6 +141,10 @@ def workbench(
     )
 
 
+# What to do about them.
+OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
+
+
 def set_by_site(bench: Workbench) -> list[str]:
     """Parameters of the search space that a parameter file of the installation or the user sets:
     with them the library is not as it is, and what they set cannot be searched. Rules of the site

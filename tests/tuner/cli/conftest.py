@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, in_force, workbench
+from plumbline import campaign, fits, in_force, workbench
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter
@@ -24,6 +24,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, R
         said = plumbline("campaign", *SMALL, "--db", database)
     assert said.status == 0, said.err
     yield database, said
+
+
+@pytest.fixture(autouse=True)
+def the_simulated_library_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Open MPI that lies under the prefix of the simulated one is another one."""
+    monkeypatch.setattr(fits, "other", lambda _: None)
 
 
 @pytest.fixture

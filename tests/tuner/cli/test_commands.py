@@ -163,16 +163,20 @@ def test_formats_are_listed(finished: Finished) -> None:
     said = plumbline("export", "--list", "--db", finished[0])
     names = [line.split()[0] for line in said.out.splitlines()]
     assert sorted(names) == [
+        "csh",
         "env",
         "impi-env",
         "json",
         "mca-params",
+        "modulefile",
+        "modulefile-lua",
         "mpich-env",
         "mpich-json",
         "mvapich-env",
         "mvapich2-env",
         "ompi-han-rules",
         "ompi-rules",
+        "plumbline-run",
         "profile",
         "simgrid-env",
     ]

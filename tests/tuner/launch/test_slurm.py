@@ -234,6 +234,15 @@ def test_a_job_that_the_queue_has_lost_is_started_again(
     assert running_with("sleep 300") == []  # the nodes have ended what nobody knows
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises, also where whoever started the tests has it ignored (`nohup`, `&`)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
     ranks = starter(home, "sleep 300", at_once=2)
     ends = ranks.start_together("c", "s", {0: "plan 0", 1: "plan 1"}, {})

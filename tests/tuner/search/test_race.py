@@ -8,8 +8,10 @@ import pytest
 
 from plumbline import tables
 from plumbline.measure import Laboratory
+from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.race import Effort, Race, Target, index
+from plumbline.search.select import winners
 from plumbline.settings import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -17,7 +19,8 @@ from plumbline_db.records import Campaign, Case, Medians, Trial
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, parse
 
-EFFORT = Effort(algorithms=3, parameters=2, final=6)
+EFFORT = Effort()
+LOOK_1, LOOK_2 = "search-1-look-01", "search-1-look-02"
 BCAST = Target("MPI_Bcast", 65536)
 PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
@@ -71,16 +74,10 @@ def by(trials: list[Trial], value: str) -> list[Trial]:
     return [one for one in trials if value in (*one.knobs.values(), one.variant)]
 
 
-def test_heats_in_order_each_with_its_default_and_a_duplicate(
-    db: Database, campaign: Campaign
-) -> None:
+def test_every_look_has_the_default_and_a_duplicate(db: Database, campaign: Campaign) -> None:
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
-    suites = list(dict.fromkeys(one.suite for one in ran.runs))
-    assert suites == ran.race.suites
-    assert suites[0] == "search-1-algorithms" and suites[-1] == "search-1-final"
-    assert set(suites[1:-1]) <= {"search-1-parameters-1", "search-1-parameters-2"} and suites[1:-1]
-    count = {suite: sum(one.suite == suite for one in ran.runs) for suite in suites}
-    assert (count["search-1-algorithms"], count["search-1-final"]) == (3, 6)
+    suites = [one.suite for one in ran.runs]
+    assert suites == ran.race.suites == [f"search-1-look-{n + 1:02d}" for n in range(len(suites))]
     for suite in suites:
         entered = ran.entered(suite)
         assert (BCAST, DEFAULT, "default") in entered
@@ -88,10 +85,10 @@ def test_heats_in_order_each_with_its_default_and_a_duplicate(
     assert all(one.environment == SPACE.hot_environment for one in ran.runs)
 
 
-def test_the_algorithms_heat_holds_the_whole_menu(db: Database, campaign: Campaign) -> None:
+def test_the_first_look_holds_the_whole_menu(db: Database, campaign: Campaign) -> None:
     targets = (BCAST, Target("MPI_Scan", 64))
     ran = Ran(db, campaign, SimulatedStarter(Costs()), *targets)
-    entered = {(one, candidate) for one, candidate, _ in ran.entered("search-1-algorithms")}
+    entered = {(one, candidate) for one, candidate, _ in ran.entered(LOOK_1)}
     wanted = {
         (one, candidate) for one in targets for candidate in [DEFAULT, *menu().first(one.function)]
     }
@@ -100,19 +97,25 @@ def test_the_algorithms_heat_holds_the_whole_menu(db: Database, campaign: Campai
 
 def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Campaign) -> None:
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
-    first = {candidate for _, candidate, _ in ran.entered("search-1-parameters-1")} - {DEFAULT}
-    names = {dict(one.knobs)["coll_tuned_bcast_algorithm"] for one in first}
-    assert names <= {"binomial", "chain"} and len(first) == EFFORT.proposals
-    final = {candidate for _, candidate, _ in ran.entered("search-1-final")} - {DEFAULT}
-    assert len(final) <= EFFORT.front + 2
-    assert not any("pipeline" in dict(one.knobs).values() for one in final)
+    first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
+    proposed = {candidate for _, candidate, _ in ran.entered(LOOK_2)} - first
+    names = {dict(one.knobs)["coll_tuned_bcast_algorithm"] for one in proposed}
+    assert names <= {"binomial", "chain"} and len(proposed) == EFFORT.proposals
+    for suite in ran.race.suites[1:]:
+        racing = {candidate for _, candidate, _ in ran.entered(suite)} - {DEFAULT}
+        assert not any("pipeline" in dict(one.knobs).values() for one in racing)
     measured = [one for one in ran.trials[BCAST] if one.state == "measured"]
     assert len(measured) > len(menu().first("MPI_Bcast"))
+    best = min(measured, key=lambda one: one.ratio or 9)
+    assert best.knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192"
 
 
-def test_without_refining_there_are_no_parameter_heats(db: Database, campaign: Campaign) -> None:
+def test_without_refining_no_parameters_are_searched(db: Database, campaign: Campaign) -> None:
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST, refine=False)
-    assert ran.race.suites == ["search-1-algorithms", "search-1-final"]
+    first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
+    for suite in ran.race.suites:
+        assert {candidate for _, candidate, _ in ran.entered(suite)} <= first
+    assert len(ran.runs) == EFFORT.claims.launches[0]
 
 
 def test_ratios_are_paired_by_launch(db: Database, campaign: Campaign) -> None:
@@ -124,33 +127,115 @@ def test_ratios_are_paired_by_launch(db: Database, campaign: Campaign) -> None:
     assert best.ratio == pytest.approx(0.5, rel=0.02)
     assert best.ratio_low is not None and best.ratio_high is not None
     assert best.ratio_low <= 0.5 * 1.01 and best.ratio_high >= 0.5 * 0.99
-    assert best.launches >= EFFORT.algorithms + EFFORT.final
+    assert best.launches >= EFFORT.claims.launches[0]
     assert chain.ratio == pytest.approx(0.85, rel=0.02)
 
 
-def test_a_knob_and_a_variant_both_reach_the_final(db: Database, campaign: Campaign) -> None:
-    """Even when one kind fills all places in front."""
-    fast = dict.fromkeys(("linear", "rabenseifner", "in-order_binary"), lambda *_: 0.5)
-    costs = Costs(
-        algorithm={("MPI_Reduce", name): factor for name, factor in fast.items()},
-        own={"reduce_ring": 0.55},
-    )
-    target = Target("MPI_Reduce", 4096)
-    ran = Ran(db, campaign, SimulatedStarter(costs), target, refine=False)
-    final = {candidate.variant for _, candidate, _ in ran.entered("search-1-final")}
-    assert "reduce_ring" in final
-
-
-def test_where_one_choice_serves_all_sizes_all_algorithms_go_on(
+def test_what_is_surely_behind_is_measured_once_and_the_best_to_the_end(
     db: Database, campaign: Campaign
 ) -> None:
-    sizes = [Target("MPI_Gather", size) for size in (64, 4096)]
-    costs = Costs(algorithm={("MPI_Gather", "binomial"): lambda size, _: 0.5 if size < 99 else 9.0})
+    """Launches go where they decide something."""
+    costs = Costs(algorithm={("MPI_Reduce", "linear"): lambda *_: 0.5})
+    target = Target("MPI_Reduce", 4096)
+    ran = Ran(db, campaign, SimulatedStarter(costs), target, refine=False)
+    launches = {tuple(one.knobs.values()): one.launches for one in ran.trials[target]}
+    best = next(count for values, count in launches.items() if "linear" in values)
+    assert best == len(ran.runs) == EFFORT.claims.launches[0]
+    assert sorted(launches.values()) == [1] * (len(launches) - 1) + [best]
+
+
+def test_a_cell_where_nothing_is_better_ends_at_once(db: Database, campaign: Campaign) -> None:
+    ran = Ran(db, campaign, SimulatedStarter(Costs()), BCAST, refine=False)
+    assert len(ran.runs) == 1
+    assert ran.race.reasons == {BCAST: "nothing that may be tried is faster than the default"}
+
+
+def test_near_ties_are_not_measured_for_ever(db: Database, campaign: Campaign) -> None:
+    """Two algorithms half a per cent apart: neither is worth many launches."""
+    costs = Costs(
+        algorithm={
+            ("MPI_Reduce", "linear"): lambda *_: 0.5,
+            ("MPI_Reduce", "rabenseifner"): lambda *_: 0.5025,
+        }
+    )
+    target = Target("MPI_Reduce", 4096)
+    ran = Ran(db, campaign, SimulatedStarter(costs, case_noise=0.02), target, refine=False)
+    assert len(ran.runs) <= EFFORT.claims.launches[-1]
+    assert min(one.ratio or 9 for one in ran.trials[target]) == pytest.approx(0.5, rel=0.05)
+
+
+def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Campaign) -> None:
+    """Bcast of 4 KiB must not be slower than Bcast of 64 KiB, which is fast here."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda size: 0.02 if size > 4096 else 1.0},
+        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.5},
+    )
+    target = Target("MPI_Bcast", 4096)
+    bound = Bound("GL1@4096", BCAST)
+    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race.run([target], refine=False, bounds={target: bound})
+    wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
+    assert race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
+    assert "the bound is not reached (2." in race.reasons[target]
+    for one in runs.listing(db, campaign.id):
+        _, _, cases = parse(one.plan)
+        assert ("default", 65536) in {(case.config, case.bytes) for case in cases}
+
+
+def test_a_bound_that_holds_ends_the_race(db: Database, campaign: Campaign) -> None:
+    costs = Costs(
+        default={"MPI_Reduce": lambda _: 3.0},
+        algorithm={("MPI_Reduce", "linear"): lambda *_: 0.9},
+    )
+    target = Target("MPI_Reduce", 4096)
+    bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
+    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race.run([target], refine=False, bounds={target: bound})
+    assert race.reasons[target].startswith("the bound holds (0.")
+    assert "in 6 launches" in race.reasons[target]
+
+
+def test_sizes_between_others_start_from_what_these_found(db: Database, campaign: Campaign) -> None:
+    """Only the two algorithms that win at either end are measured in between."""
+    costs = Costs(
+        algorithm={
+            ("MPI_Reduce", "linear"): lambda size, _: 0.5 if size <= 1024 else 0.8,
+            ("MPI_Reduce", "rabenseifner"): lambda size, _: 0.8 if size <= 1024 else 0.5,
+        }
+    )
+    sizes = [Target("MPI_Reduce", size) for size in (256, 1024, 4096)]
     ran = Ran(db, campaign, SimulatedStarter(costs), *sizes)
-    knobs = {one for one in menu().first("MPI_Gather") if one.is_knobs}
-    for target in sizes:
-        final = {candidate for one, candidate, _ in ran.entered("search-1-final") if one == target}
-        assert knobs <= final
+    between = [one for one in ran.trials[sizes[1]] if one.state == "measured"]
+    names = {value for one in between for value in one.knobs.values()}
+    assert {"linear", "rabenseifner"} <= names
+    assert len(between) < len(ran.trials[sizes[0]]) / 2
+    best = min(between, key=lambda one: one.ratio or 9)
+    assert "linear" in best.knobs.values() and best.ratio == pytest.approx(0.5, rel=0.03)
+
+
+def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
+    db: Database, campaign: Campaign
+) -> None:
+    """The best at the size that asks for it is slow elsewhere; the second best is not."""
+    wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
+    costs = Costs(
+        algorithm={
+            ("MPI_Gather", "binomial"): lambda size, _: 0.5 if size < 99 else 9.0,
+            ("MPI_Gather", "linear_sync"): lambda size, _: 0.8 if size < 99 else 1.0,
+        }
+    )
+    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    trials = race.run([wanted, beside], refine=True, beside=[beside])
+    known = {value for one in trials[beside] for value in one.knobs.values()}
+    assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
+    opened = {wanted: ["GL3@64"]}
+    (found,) = winners(
+        menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
+    )
+    assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
 
 @pytest.mark.parametrize(
@@ -167,14 +252,14 @@ def test_what_fails_its_check_is_out(
 ) -> None:
     ours = "bcast_as_scatter_plus_allgather"
     starter = SimulatedStarter(
-        Costs(), spoil=lambda case: outcome if case.variant == ours else "ok"
+        good_segments("8192"), spoil=lambda case: outcome if case.variant == ours else "ok"
     )
     ran = Ran(db, campaign, starter, BCAST)
     (trial,) = by(ran.trials[BCAST], ours)
     assert (trial.state, trial.ratio, trial.launches) == (state, None, 0)
     assert trial.detail == "simulated"
-    final = {candidate.variant for _, candidate, _ in ran.entered("search-1-final")}
-    assert ours not in final
+    assert ours in {candidate.variant for _, candidate, _ in ran.entered(LOOK_1)}
+    assert ours not in {candidate.variant for _, candidate, _ in ran.entered(LOOK_2)}
 
 
 def test_what_crashes_launches_is_out_and_the_rest_goes_on(
@@ -191,13 +276,13 @@ def test_what_crashes_launches_is_out_and_the_rest_goes_on(
     assert len(others) >= 9 and all(one.state == "measured" for one in others)
 
 
-def test_when_all_candidates_fail_there_is_no_final(db: Database, campaign: Campaign) -> None:
+def test_when_all_candidates_fail_there_is_no_second_look(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(
         Costs(),
         spoil=lambda case: "ok" if (case.variant, case.config[0]) == ("default", "d") else "error",
     )
     ran = Ran(db, campaign, starter, BCAST)
-    assert ran.race.suites == ["search-1-algorithms"]
+    assert ran.race.suites == [LOOK_1]
     assert {one.state for one in ran.trials[BCAST] if one.knobs or one.variant != "default"} == {
         "failed"
     }

@@ -109,7 +109,7 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
         costs = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_, gain=gain: gain})  # type: ignore[misc]
         rounds = rounds_of(db, campaign, SimulatedStarter(costs), f"{gain}")
         found = {(one.bytes_from, one.bytes_to): one.removes for one in race(rounds, table)}
-        assert bool(found.get((64, 128))) == needed, found
+        assert any(low <= 64 <= high for low, high in found) == needed, found
         assert any(low <= 4096 <= high for low, high in found)
         # Without a winner it may be searched for its own sake later.
         assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed

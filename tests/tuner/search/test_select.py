@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.race import Target
+from plumbline.search.select import Weights, by_benefit
 from plumbline.search.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups
@@ -51,6 +53,8 @@ def chosen(
     opened: Mapping[int, Sequence[str]] | None = None,
     function: str = "MPI_Allreduce",
     sizes: Sequence[int] = SIZES,
+    between: Mapping[int, Sequence[Trial]] | None = None,
+    weights: Weights | None = None,
 ) -> list[Winner]:
     opened = {size: [f"GL12@{size}"] for size in trials} if opened is None else opened
     return select(
@@ -61,6 +65,8 @@ def chosen(
         nprocs=4,
         ppn=4,
         tolerance=0.05,
+        between={Target(function, size): those for size, those in (between or {}).items()},
+        weights=weights,
     )
 
 
@@ -136,6 +142,36 @@ def test_a_neighbour_s_choice_is_kept_where_it_is_as_good() -> None:
     assert len(chosen({4096: [trial("rabenseifner", 0.5)], 16384: clearly})) == 2
 
 
+def test_what_is_slower_beyond_doubt_is_not_as_good() -> None:
+    clearly = [trial("rabenseifner", 0.51, 0.001), trial("basic_linear", 0.50, 0.001)]
+    found = chosen({4096: [trial("rabenseifner", 0.5)], 16384: clearly})
+    assert [one.configuration["coll_tuned_allreduce_algorithm"] for one in found] == [
+        "rabenseifner",
+        "basic_linear",
+    ]
+
+
+def test_as_few_rules_as_there_can_be() -> None:
+    """The smaller size would do with either: what the larger one wants is taken for both."""
+    either = [trial("rabenseifner", 0.50), trial("basic_linear", 0.51)]
+    (found,) = chosen({4096: either, 16384: [trial("basic_linear", 0.5)]})
+    assert found.configuration == {"coll_tuned_allreduce_algorithm": "basic_linear"}
+    assert (found.bytes_from, found.bytes_to) == (2049, 32768)
+
+
+def test_what_is_known_between_measured_sizes_is_where_a_range_ends() -> None:
+    fast, none = [trial("rabenseifner", 0.5)], [trial("rabenseifner", 1.2)]
+    (found,) = chosen({4096: fast}, between={6000: fast, 8000: none, 2048: fast, 1500: none})
+    assert (found.bytes_from, found.bytes_to) == (math.isqrt(1500 * 2048) + 1, 6928)
+    assert found.removes == ["GL12@4096"]
+
+
+def test_a_range_that_no_cell_of_the_table_confirms_is_left_out() -> None:
+    fast, none = [trial("rabenseifner", 0.5)], [trial("rabenseifner", 1.2)]
+    found = chosen({256: none, 4096: fast}, between={600: fast, 2048: none})
+    assert [(one.bytes_from, one.bytes_to) for one in found] == [(2897, 8192)]
+
+
 def test_only_what_was_asked_for_is_chosen() -> None:
     fast = [trial("rabenseifner", 0.5)]
     found = chosen({4096: fast, 16384: fast}, {16384: ["GL12@16384"]})
@@ -150,7 +186,10 @@ def gather(name: str, ratio: float, **more: object) -> Trial:
 
 
 def whole(
-    of: Mapping[str, Sequence[float]], wanted: Sequence[int] = (1024,), **more: object
+    of: Mapping[str, Sequence[float]],
+    wanted: Sequence[int] = (1024,),
+    weights: Weights | None = None,
+    **more: object,
 ) -> list[Winner]:
     """Ratios of each candidate at 256, 1024 and 4096 bytes."""
     at = [256, 1024, 4096]
@@ -159,7 +198,7 @@ def whole(
         for index, size in enumerate(at)
     }
     opened = {size: [f"GL3@{size}"] for size in wanted}
-    return chosen(trials, opened, "MPI_Gather", at)
+    return chosen(trials, opened, "MPI_Gather", at, weights=weights)
 
 
 def test_an_algorithm_must_not_be_slower_at_any_size() -> None:
@@ -177,6 +216,22 @@ def test_slower_beyond_doubt_counts_below_the_tolerance_too() -> None:
 
 def test_an_algorithm_that_helps_no_wanted_size_is_not_chosen() -> None:
     assert whole({"binomial": (0.5, 1.0, 0.5)}) == []
+
+
+def test_the_one_that_saves_most_where_it_counts() -> None:
+    """As a program spends its time: at 256 bytes hardly any, at 4096 most."""
+    of = {"binomial": (0.5, 0.8, 1.0), "linear_sync": (1.0, 0.8, 0.9)}
+    names = {"binomial": {}, "linear_sync": {("MPI_Gather", 256): 0.1}}
+    for expected, weights in names.items():
+        (found,) = whole(of, weights=weights)
+        assert found.configuration == {"coll_tuned_gather_algorithm": expected}
+
+
+def test_of_winners_the_one_that_saves_most_comes_first() -> None:
+    low, high = chosen({256: [trial("rabenseifner", 0.5)], 16384: [trial("rabenseifner", 0.8)]})
+    sizes = {"MPI_Allreduce": SIZES}
+    assert by_benefit([high, low], sizes, {}) == [low, high]
+    assert by_benefit([high, low], sizes, {("MPI_Allreduce", 16384): 3.0}) == [high, low]
 
 
 def test_an_algorithm_must_be_known_at_every_size() -> None:

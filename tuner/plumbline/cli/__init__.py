@@ -26,8 +26,12 @@ COMMANDS = {
     "results": "Violation tables, winners and costs of a campaign.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
+    "apply": "Put the winners in force for a user or a site; shows what changes.",
+    "rollback": "Take out what apply has put in force.",
+    "lint": "What is wrong with rules files and environments.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
+    "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and a start page from the database.",
     "db": "Check, back up or migrate the database.",
 }

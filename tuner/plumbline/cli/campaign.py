@@ -21,6 +21,12 @@ from . import common, running
     help="Folder of the exported files (default: beside the database).",
 )
 @click.option("--variants", help="Variants to try, with commas between (default: all of ours).")
+@click.option(
+    "--all", is_flag=True, default=None, help="Also tune what no violated guideline names."
+)
+@click.option(
+    "--settings", is_flag=True, default=None, help="Search settings of the whole process too."
+)
 @click.option("--unsafe", is_flag=True, default=None, help="Also what some programs cannot bear.")
 @running.settings_options
 def command(

@@ -41,7 +41,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import identity, paths
+    from plumbline import fits, identity, paths
     from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
@@ -71,6 +71,9 @@ def command(
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
+    other = fits.other(library)
+    if other is not None:
+        raise PlumblineError(f"campaign {found.id} is not exported: {other}")
     written = write(bundle, formats)
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in written])

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     type=common.NewFile(),
     help="Write the tables as a picture into this file instead.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Why: what the default does, what cost models say, how far it is from a lower bound.",
+)
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="With --explain: measure what the models need (some seconds, once a campaign).",
+)
 @common.campaign_option
 @common.db_option
 @common.json_option
@@ -34,6 +44,8 @@ def command(
     all_rows: bool,
     listing: bool,
     svg: Path | None,
+    explain: bool,
+    measure: bool,
     campaign: str | None,
     db_path: Path | None,
     as_json: bool,
@@ -46,6 +58,7 @@ def command(
     \b
     Example:
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
+      plumbline results --explain --svg why.svg
     """
     import msgspec
 
@@ -65,6 +78,11 @@ def command(
             return
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, one) for one in wanted]
+    if explain or measure:
+        from . import explanations
+
+        explanations.show(common.database(db_path), found, svg, all_rows, measure, as_json)
+        return
     rules = guidelines.load()
     several = len(found) > 1
     if svg is not None:

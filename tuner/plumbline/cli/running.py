@@ -40,6 +40,7 @@ _SETTINGS = (
         "--functions",
         help="Also verify monotony and split-robustness of these, with commas between.",
     ),
+    click.option("--profile", help="An application's calls, as `plumbline profile` wrote them."),
     click.option(
         "--sync",
         help="How ranks start: barrier (default), dissemination, window, roundtime or none.",
@@ -140,7 +141,7 @@ def _one(
     from plumbline import identity
     from plumbline.measure import Laboratory
     from plumbline.words import counted
-    from plumbline.workbench import set_by_site, workbench
+    from plumbline.workbench import OUT, set_by_site, workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
@@ -148,7 +149,7 @@ def _one(
     bench = workbench(task.mpi_prefix, settings=settings, beside=database.parent)
     site = set_by_site(bench)
     if site:
-        raise PlumblineError(f"{'; '.join(site)}: take it out of that file while a campaign runs")
+        raise PlumblineError(f"{'; '.join(site)}: {OUT}")
     ranks = loop.starter(bench, settings)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from plumbline.guidelines import Guidelines
 from plumbline.report import Report, timed_share
+from plumbline.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
@@ -17,6 +18,8 @@ from plumbline.verify.table import before_after_table, violation_table
 from plumbline.words import counted
 from plumbline_db.layout import fixed, layout
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
+
+_HEAVY = 0.01  # of the application's work
 
 
 def heading(report: Report) -> Text:
@@ -73,6 +76,9 @@ def of(
         yield Text()
         yield winners(report)
         yield from (Text(f"not proven: {text}") for text in report.not_proven())
+    if report.saving is not None:
+        yield Text()
+        yield saving(report.saving)
     notes = report.notes()
     if notes:
         yield Text()
@@ -135,6 +141,52 @@ def winners(report: Report) -> Table:
             ", ".join(winner.removes) or "-",
         )
     return table
+
+
+def saving(found: Saving) -> Table:
+    """What the winners save the application: calls that have a winner, and those that are heavy."""
+    per_run = 100 / (found.run_seconds or 1)
+    title = (
+        f"Expected saving a run of {' '.join(found.command)}\n"
+        f"{_seconds(found.saving_seconds)} [{_seconds(found.saving_low_seconds)}, "
+        f"{_seconds(found.saving_high_seconds)}] of {_seconds(found.run_seconds)} "
+        f"({(found.saving_seconds or 0.0) * per_run:.2g} %); collectives took "
+        f"{_seconds(found.collective_seconds)}, {_seconds(found.here_seconds)} of it on "
+        "communicators of these ranks"
+    )
+    table = _plain(title)
+    for name in ("function", "bytes", "calls", "seconds", "not waiting", "default", "saving", ""):
+        table.add_column(name, overflow="fold")
+    for row in found.rows:
+        if not row.configuration and row.share < _HEAVY:
+            continue
+        interval = ""
+        if row.configuration and row.saving_seconds is not None:
+            interval = (
+                f"{_seconds(row.saving_seconds)} [{_seconds(row.saving_low_seconds)}, "
+                f"{_seconds(row.saving_high_seconds)}]"
+            )
+        table.add_row(
+            row.function,
+            str(row.bytes),
+            f"{row.calls:.6g}",
+            _seconds(row.seconds),
+            _seconds(row.work_seconds),
+            _seconds(row.default_seconds),
+            interval or ("not measured" if row.configuration else "-"),
+            row.configuration.replace("coll_tuned_", ""),
+        )
+    return table
+
+
+def _seconds(value: float | None) -> str:
+    """In the unit that people read."""
+    if value is None:
+        return ""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if abs(value) >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value * 1e6:.3g} µs"
 
 
 def facts(report: Report, *, paths: bool) -> Text:

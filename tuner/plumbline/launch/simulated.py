@@ -36,6 +36,8 @@ _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 # Fewer ranks start sooner than a second process would help.
 MANY = 64
 _PROFILE = "PLUMBLINE_PROFILE"
+# Selectors whose choices depend on what was called before (probes/measure/run.c).
+_SETTLING = ("mvapich2",)
 
 
 @launcher("simulated", table=Simulation)
@@ -58,6 +60,9 @@ class Simulated:
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         del family
         options = options_in(job.environment)
+        if installation.library.build["selector"] in _SETTLING:
+            settled = dict(job.environment) | {"PLUMBLINE_SETTLE": "1"}
+            job = msgspec.structs.replace(job, environment=settled)
         plan = _plan_of(job.program)
         if job.placement.nprocs < MANY or plan is None or parts.whole(plan):
             words = self.command(installation, job.program, job.placement, job.folder, options)

@@ -12,7 +12,10 @@ from plumbline.hosts import Reach
 from plumbline.placement import Placement
 
 # What an exported file sets for ranks and their mpiexec (exporters/plumbline_exporters/hydra.py).
-OURS = ("HYDRA_CONFIG_FILE", "LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+OURS = (
+    *("HYDRA_CONFIG_FILE", "LD_PRELOAD"),
+    *("PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT"),
+)
 
 
 def words(

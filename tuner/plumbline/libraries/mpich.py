@@ -126,7 +126,7 @@ class Mpich:
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def complaint(self, stderr: str) -> str | None:

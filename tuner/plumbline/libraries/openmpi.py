@@ -124,7 +124,7 @@ class OpenMpi:
         return [Canary(name=Path(rules).name, environment=spoilt)]
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def components(self, stderr: str) -> list[str]:

@@ -119,7 +119,11 @@ class SimGrid:
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", OPTIONS)
+        ours = (
+            "LD_PRELOAD",
+            *(f"PLUMBLINE_{one}" for one in ("CALLS", "PROFILE", "REPORT")),
+            OPTIONS,
+        )
         return sorted(name for name in environment if name in ours)
 
     def complaint(self, stderr: str) -> str | None:

@@ -178,6 +178,22 @@ class Menu:
         chosen = {knob: str(value) for knob, value in values.items()}
         return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
 
+    def offers(self, function: str, candidate: Candidate, size: int) -> bool:
+        """Whether `candidate` is one of the first, or one of these with other parameters."""
+        for one in self.first(function):
+            if one == candidate:
+                return True
+            choices, wanted = self.choices(function, one, size), self.settings(candidate)
+            values = {
+                name: value
+                for name, those in choices.items()
+                for value in those
+                if wanted.get(name) == str(value)
+            }
+            if values.keys() == choices.keys() and self.with_parameters(one, values) == candidate:
+                return True
+        return False
+
     def restrictions(self, function: str, candidate: Candidate) -> list[str]:
         """Words for what `candidate` is not fit for."""
         entry = self._space.of(function)

@@ -127,13 +127,13 @@ class ColdHeat:
             self._all += [one for one in parts if one is not setting]
             waiting[:0] = parts
 
-    def ratios(self, reference: str) -> dict[Target, dict[Candidate, list[float]]]:
-        """log(candidate / default), a launch each, against the suite `reference` of the library as
-        it is, whose launches are the rounds. Where launches do not repeat each other, without the
-        factor that two of them differ by: the median over the anchors."""
+    def ratios(
+        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
+    ) -> dict[Target, dict[Candidate, list[float]]]:
+        """log(candidate / default), a launch each; `plain[n]` are seconds under the library as it
+        is in round n. Where launches do not repeat each other, without the factor that two of them
+        differ by: the median over the anchors."""
         lab = self._lab
-        plain = index(runs.medians(lab.db, lab.campaign, [reference]))
-        rounds = _finished(lab, reference)
         found: dict[Target, dict[Candidate, list[float]]] = {}
         for setting in self._all:
             here = index(runs.medians(lab.db, lab.campaign, [setting.suite]))
@@ -141,9 +141,9 @@ class ColdHeat:
                 if number is None:
                     continue
                 logs = {
-                    cell: math.log(times[run] / plain[cell][rounds[number]])
+                    cell: math.log(times[run] / plain[number][cell])
                     for cell, times in here.items()
-                    if run in times and rounds[number] in plain.get(cell, ())
+                    if run in times and cell in plain[number]
                 }
                 anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
                 factor = statistics.median(anchored) if anchored and not self._repeats else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline_db.records import Search, Trial, Winner
+from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
 
 from .race import Target
 
@@ -18,8 +18,12 @@ def record(
     suites: list[str],
     nprocs: int,
     ppn: int,
+    *,
+    bound: str = "",
+    bound_ratio: float | None = None,
+    stopped: str = "",
 ) -> Search:
-    """The record of one cell of round `number`."""
+    """The record of one cell of round `number`; `stopped`: why its race ended."""
     holding = deciding(winners, target)
     return Search(
         round=number,
@@ -29,24 +33,27 @@ def record(
         bytes=target.bytes,
         opened_by=list(opened_by),
         outcome="winner" if holding else "nothing better",
-        reason=_reason(trials, holding),
+        reason=_reason(trials, holding) + (f"; {stopped}" if stopped else ""),
         trials=list(trials),
         suites=suites,
+        bound=bound,
+        bound_ratio=bound_ratio,
     )
 
 
 def holds(winner: Winner, target: Target) -> bool:
     """Whether the cell `target` is one that `winner` is for."""
-    return (
-        winner.function == target.function and winner.bytes_from <= target.bytes <= winner.bytes_to
-    )
+    function = winner.function in (target.function, EVERY_FUNCTION)
+    return function and winner.bytes_from <= target.bytes <= winner.bytes_to
 
 
 def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
-    """The winner that answers a call of this cell: a variant of ours stands before the library."""
+    """The winner that answers a call of this cell: a variant of ours stands before the library,
+    what holds for the whole process behind both."""
     holding = [one for one in winners if holds(one, target)]
     ours = [one for one in holding if one.variant != "default"]
-    return next(iter(ours + holding), None)
+    own = [one for one in holding if one.function != EVERY_FUNCTION]
+    return next(iter(ours + own + holding), None)
 
 
 def label(variant: str, knobs: dict[str, str]) -> str:

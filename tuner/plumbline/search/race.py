@@ -1,10 +1,11 @@
-"""Races: candidates of many cells measured side by side in the same launches; cold ones, which need
-launches of their own, in turn with these (cold.py).
+"""Races: candidates of many cells measured side by side in the same launches, look by look; cold
+ones, which need launches of their own, in turn with these (cold.py).
 
-Algorithms first, each with the library's own parameters; then parameters of the algorithms that
-are still near the front, as an Optuna study proposes them; then the front runners against the
-default over enough launches for a verdict. Every ratio is candidate over default, paired by
-launch."""
+A look is one launch. After each one every cell is judged by all launches so far: what is surely
+behind the best is dropped, and the race of a cell ends when its bound holds and going on is
+expected to gain nothing worth while (decision.py). Algorithms come first, each with the library's
+own parameters; then parameters of those near the front, as an Optuna study proposes them. Sizes
+between others start from what these have found (neighbours.py)."""
 
 from __future__ import annotations
 
@@ -13,51 +14,39 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
-from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+from plumbline.verify.statistics import Comparison
 from plumbline_db import runs
 from plumbline_db.records import Trial
 
+from . import neighbours
+from .bound import Bound
 from .candidates import DEFAULT, Candidate, Menu
-from .cells import Flaw, Target, index
-from .cold import ENOUGH_ANCHORS, ColdHeat
+from .cells import Target, index
+from .decision import Decision, Judge
+from .effort import ONE_LAUNCH, Effort
+from .evidence import Evidence
+from .heat import Heats
 from .study import Study
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
 
-class Effort(msgspec.Struct, frozen=True):
-    """Launches of each heat, and how many candidates go on: those within `band` of the best, at
-    most `front`; `proposals` parameter sets a cell and batch, at most `batches` batches. `repeats`:
-    launches repeat each other, so that their ratios are compared as they are."""
+class _Studied(msgspec.Struct):
+    """Decisions whose parameters are proposed by one study. `proposals` are under way; `best` was
+    the best before them."""
 
-    algorithms: int = 3
-    parameters: int = 2
-    final: int = 8
-    band: float = 1.15
-    front: int = 3
-    proposals: int = 6
-    batches: int = 2
-    repeats: bool = False
-
-    def compare(self, log_ratios: Sequence[float]) -> Comparison:
-        return exact_ratio(log_ratios) if self.repeats else paired_ratio(log_ratios)
-
-
-# On a simulated machine.
-ONE_LAUNCH = Effort(algorithms=1, parameters=1, final=1, repeats=True)
-
-
-class _Studied(msgspec.Struct, frozen=True):
-    """Cells whose parameters are proposed by one study."""
-
-    cells: list[Target]
+    of: list[Decision]
     study: Study
+    batches: int = 0
+    proposals: list[Candidate] = []
+    best: dict[Target, float] = {}
 
 
 class Race:
-    """One round of search over many targets. `run` returns the trials of each."""
+    """One round of search over many targets. `run` returns the trials of each; afterwards `reasons`
+    says why the race of each ended, and `bound_ratio` how far its bound lies from the default."""
 
     def __init__(
         self,
@@ -67,23 +56,48 @@ class Race:
         environment: Mapping[str, str],
         effort: Effort,
         suite: str,
+        *,
+        known: Sequence[str] = (),
+        earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
+        """`known`: suites of launches that this race would only repeat. `earlier`: what was found
+        for a cell elsewhere."""
         self._lab = lab
         self._menu = menu
         self._plan = plan
-        self._environment = environment
         self._effort = effort
-        self._suite = suite
-        self._suites: list[str] = []
-        self._cold_suites: list[str] = []
-        self._entered: set[tuple[Target, Candidate]] = set()
-        self._cold: dict[Target, dict[Candidate, list[float]]] = {}
-        self._failed: dict[tuple[Target, Candidate], Trial] = {}
-        self._ratios: dict[Target, dict[Candidate, Comparison]] = {}
+        self._earlier = earlier
+        self._evidence = Evidence(exact=effort.repeats, spread=effort.spread)
+        if effort.repeats and known:
+            found = runs.launch_samples(lab.db, lab.campaign, known)
+            self._evidence.add(found, plan.blocks)
+        self._heats = Heats(lab, menu, plan, environment, suite, self._evidence)
+        self._judge = Judge(self._evidence, effort)
+        self._decisions: list[Decision] = []
+        self._waiting: list[Target] = []
+        self._studies: list[_Studied] = []
+        self._pending: list[Decision] = []  # not studied yet
+        self._idle: Mapping[Target, Collection[str]] = {}
+        self._bounds: Mapping[Target, Bound] = {}
+        self._ever: dict[Target, set[Candidate]] = {}
+        self._seeds = 0
 
     @property
     def suites(self) -> list[str]:
-        return self._suites + self._cold_suites
+        return self._heats.suites + self._heats.cold_suites
+
+    @property
+    def reasons(self) -> dict[Target, str]:
+        """Of a cell with two decisions both reasons are one text."""
+        found: dict[Target, dict[str, None]] = {}
+        for one in self._decisions:
+            for cell in one.cells:
+                found.setdefault(cell, {})[one.stopped] = None
+        return {cell: "; ".join(word for word in words if word) for cell, words in found.items()}
+
+    def bound_ratio(self, target: Target) -> float | None:
+        bound = self._bounds.get(target)
+        return None if bound is None else self._judge.bound_ratio(target, bound)
 
     def run(
         self,
@@ -91,31 +105,59 @@ class Race:
         *,
         refine: bool,
         without: Mapping[Target, Collection[str]] | None = None,
+        bounds: Mapping[Target, Bound] | None = None,
+        beside: Collection[Target] = (),
     ) -> dict[Target, list[Trial]]:
-        """`refine` says whether the budget allows the parameter heats; `without` names variants
-        that do not race in a cell."""
-        idle = without or {}
-        self._heat(
-            "algorithms",
-            self._effort.algorithms,
-            {
-                target: [
-                    one
-                    for one in self._menu.first(target.function)
-                    if one.variant not in idle.get(target, ())
-                ]
-                for target in targets
-            },
-        )
-        if refine:
-            self._parameters(targets)
-        self._heat("final", self._effort.final, {target: self._front(target) for target in targets})
+        """`refine` says whether parameters are searched; `without` names variants that do not race
+        in a cell; `beside` are the targets that are there because one choice of the library holds
+        for all sizes of a function."""
+        self._idle, self._bounds = without or {}, bounds or {}
+        self._enter(targets, set(beside))
+        self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
+
+    def measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
+        """These candidates alone, beside the default, until it is clear what they are worth. The
+        library's own that hold for all sizes are judged over all cells of their function."""
+        together: dict[str, list[Target]] = {}
+        knobs: dict[str, dict[Candidate, None]] = {}
+        for target, candidates in entries.items():
+            whole = self._menu.one_for_all_sizes(target.function)
+            alone = [one for one in candidates if not (whole and one.is_knobs)]
+            if alone:
+                self._decisions.append(Decision([target], alone, {}))
+            if len(alone) < len(candidates):
+                together.setdefault(target.function, []).append(target)
+                shared = knobs.setdefault(target.function, {})
+                shared |= {one: None for one in candidates if one not in alone}
+        for function, cells in together.items():
+            self._decisions.append(Decision(cells, list(knobs[function]), {}))
+        self._go(refine=False)
+        return {target: self._trials(target) for target in entries}
+
+    def _go(self, *, refine: bool) -> None:
+        """Look by look, until every decision has come to its end."""
+        while True:
+            entries = self._entries()
+            if not any(entries.values()) and not self._waiting:
+                break
+            for target, candidates in entries.items():
+                self._ever.setdefault(target, set()).update(candidates)
+            first = not any(one.looks for one in self._open())
+            blocks = self._effort.blocks(self._plan.blocks, first=first)
+            self._heats.look(entries, self._beside(), blocks=blocks)
+            for one in self._open():
+                one.looks += 1
+            self._learn()
+            going_on = refine and self._lab.spent_seconds < self._effort.until_seconds
+            if not going_on:
+                self._pending, self._studies = [], []
+            self._advance(refine=going_on)
 
     def duplicate(self) -> Comparison | None:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
         Hot knobs are measured on duplicates; a library that treats these apart must be known."""
-        medians = runs.medians(self._lab.db, self._lab.campaign, self._suites)
+        medians = runs.medians(self._lab.db, self._lab.campaign, self._heats.suites)
         world = {
             (one.case.function, one.case.bytes): dict(zip(one.runs, one.seconds, strict=True))
             for one in medians
@@ -130,231 +172,260 @@ class Race:
         return self._effort.compare(logs) if logs else None
 
     def comparison(self, target: Target, candidate: Candidate) -> Comparison | None:
-        return self._ratios.get(target, {}).get(candidate)
+        logs = self._evidence.logs(target, candidate)
+        return self._effort.compare(list(logs.values())) if logs else None
 
-    def _parameters(self, targets: Sequence[Target]) -> None:
-        studies: list[_Studied] = []
-        fronts = {target: self._with_choices(target, self._front(target)) for target in targets}
-        for target, front in fronts.items():
-            hot = [one for one in front if not self._menu.is_cold(target.function, one)]
-            if hot:
-                studies.append(self._study([target], hot, len(studies)))
-        # A launch has one value for all sizes of a function, and these are studied together.
-        for function in dict.fromkeys(target.function for target in targets):
-            cells = [target for target in targets if target.function == function]
-            cold = {
-                one: None
-                for target in cells
-                for one in fronts[target]
-                if self._menu.is_cold(function, one)
-            }
-            if cold:
-                studies.append(self._study(cells, list(cold), len(studies)))
-        for batch in range(self._effort.batches):
-            asked = [(one, one.study.ask(self._effort.proposals)) for one in studies]
-            asked = [(one, proposals) for one, proposals in asked if proposals]
-            if not asked:
-                return
-            entries: dict[Target, list[Candidate]] = {}
-            for one, proposals in asked:
-                for target in one.cells:
-                    entries.setdefault(target, []).extend(proposals)
-            best = {target: self._best(target) for target in entries}
-            self._heat(f"parameters-{batch + 1}", self._effort.parameters, entries)
-            for one, proposals in asked:
-                for candidate in proposals:
-                    one.study.tell(candidate, self._over(one.cells, candidate))
-            # A batch that gained less than 2 % was the last.
-            studies = [
-                one
-                for one, _ in asked
-                if any(self._best(target) <= best[target] * 0.98 for target in one.cells)
-            ]
+    # --- who enters ---------------------------------------------------------------------------
 
-    def _with_choices(self, target: Target, candidates: Iterable[Candidate]) -> list[Candidate]:
-        return [one for one in candidates if self._menu.choices(target.function, one, target.bytes)]
+    def _enter(self, targets: Sequence[Target], beside: set[Target]) -> None:
+        for function in dict.fromkeys(one.function for one in targets):
+            cells = sorted(one for one in targets if one.function == function)
+            wanted = [one for one in cells if one not in beside] or cells
+            if self._menu.one_for_all_sizes(function):
+                self._enter_whole(wanted, [one for one in cells if one not in wanted])
+                continue
+            chosen = neighbours.pillars([one.bytes for one in wanted])
+            for cell in wanted:
+                if cell.bytes in chosen:
+                    self._add(cell, self._first(cell))
+                else:
+                    self._waiting.append(cell)
 
-    def _study(self, cells: list[Target], survivors: list[Candidate], number: int) -> _Studied:
-        largest = max(cells)
-        known = dict.fromkeys(
-            one for cell in cells for one in self._with_choices(cell, self._ratios.get(cell, {}))
-        )
-        ratios = {one: ratio for one in known if (ratio := self._over(cells, one)) is not None}
-        seed = self._plan.seed + number
-        study = Study(self._menu, largest.function, largest.bytes, survivors, ratios, seed)
-        return _Studied(cells, study)
+    def _enter_whole(self, cells: list[Target], guards: list[Target]) -> None:
+        """Our variants cell by cell; the library's own choice for all cells at once."""
+        for cell in cells:
+            ours = [one for one in self._first(cell) if not one.is_knobs]
+            if ours:
+                self._add(cell, ours)
+        knobs = list(dict.fromkeys(one for cell in cells for one in self._first(cell)))
+        knobs = [one for one in knobs if one.is_knobs]
+        if knobs:
+            self._decisions.append(Decision(cells, knobs, self._bounds_of(cells), guards))
 
-    def _over(self, cells: Sequence[Target], candidate: Candidate) -> float | None:
-        """The mean ratio of a candidate over the cells that know it."""
-        found = [one for cell in cells if (one := self.comparison(cell, candidate)) is not None]
-        if not found:
-            return None
-        return math.exp(sum(math.log(one.ratio) for one in found) / len(found))
+    def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
+        decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
+        self._decisions.append(decision)
+        if not self._menu.one_for_all_sizes(cell.function):
+            self._pending.append(decision)
 
-    def _heat(
-        self, name: str, launches: int, entries: Mapping[Target, Sequence[Candidate]]
-    ) -> None:
-        """`launches` launches of every entry beside its cell's default, then all ratios anew."""
-        hot, cold = self._divided(entries)
-        anchors = self._anchors(cold)
-        cases: list[PlanCase] = []
-        for target in entries:
-            if hot.get(target) or cold.get(target):
-                running = [DEFAULT, *hot.get(target, ())]
-                self._entered |= {(target, one) for one in running}
-                running += [Candidate(one) for one in anchors.get(target, ())]
-                cases += [one.case(target.function, target.bytes) for one in running]
-        if not cases:
-            return
-        if not cold or any(one.is_knobs for candidates in hot.values() for one in candidates):
-            # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
-            # apart.
-            cases.append(msgspec.structs.replace(cases[0], plain_duplicate=True))
-        suite = f"{self._suite}-{name}"
-        plan = msgspec.structs.replace(self._plan, cases=tuple(dict.fromkeys(cases)))
-        series = Series(self._lab, suite, plan, self._environment)
-        beside = ColdHeat(
-            self._lab,
-            suite,
-            self._plan,
-            self._environment,
-            cold,
-            anchors,
-            repeats=self._effort.repeats,
-        )
-        for number in range(launches):
-            series.advance()
-            beside.round(number)
-        self._suites.append(suite)
-        self._cold_suites += beside.suites
-        for dropped in series.dropped:
-            flaw = Flaw("failed", "a launch failed with this case under way")
-            self._fail(_target(dropped), Candidate(dropped.variant, dropped.knobs), flaw)
-        for run in runs.listing(self._lab.db, self._lab.campaign, [suite]):
-            for case, check in runs.checks(self._lab.db, self._lab.campaign, suite, run.sequence):
-                if check.outcome != "ok":
-                    candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
-                    self._fail(Target(case.function, case.bytes), candidate, Flaw.of(check))
-        if cold:
-            self._entered |= {(target, one) for target, those in cold.items() for one in those}
-            for (target, candidate), flaw in beside.flaws.items():
-                self._fail(target, candidate, flaw)
-            for target, found in beside.ratios(suite).items():
-                known = self._cold.setdefault(target, {})
-                for candidate, logs in found.items():
-                    known.setdefault(candidate, []).extend(logs)
-        self._compare(entries)
+    def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
+        return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
 
-    def _divided(
-        self, entries: Mapping[Target, Sequence[Candidate]]
-    ) -> tuple[dict[Target, list[Candidate]], dict[Target, list[Candidate]]]:
-        """Those that share launches, and those that need their own; without what has failed. A
-        launch that repeats an earlier one is not needed."""
-        hot: dict[Target, list[Candidate]] = {}
-        cold: dict[Target, list[Candidate]] = {}
-        for target, candidates in entries.items():
-            running = [one for one in candidates if (target, one) not in self._failed]
-            own = [one for one in running if self._menu.is_cold(target.function, one)]
-            if shared := [one for one in running if one not in own]:
-                hot[target] = shared
-            if self._effort.repeats:
-                own = [one for one in own if one not in self._cold.get(target, ())]
-            if own:
-                cold[target] = own
-        return hot, cold
-
-    def _anchors(self, cold: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[str]]:
-        """One for each cell as a witness; more where the factor between launches must be seen."""
-        count = 1 if self._effort.repeats else -(-ENOUGH_ANCHORS // max(1, len(cold)))
-        return {target: self._menu.anchors(target.function)[:count] for target in cold}
-
-    def _fail(self, target: Target, candidate: Candidate, flaw: Flaw) -> None:
-        if (target, candidate) in self._entered:
-            self._failed[target, candidate] = Trial(
-                variant=candidate.variant,
-                knobs=dict(candidate.knobs),
-                state=flaw.state,
-                ratio=None,
-                ratio_low=None,
-                ratio_high=None,
-                launches=0,
-                detail=flaw.detail,
-            )
-
-    def _compare(self, targets: Iterable[Target]) -> None:
-        medians = index(runs.medians(self._lab.db, self._lab.campaign, self._suites))
-        for target in targets:
-            reference = medians.get((target, DEFAULT))
-            found = self._ratios.setdefault(target, {})
-            for (other, candidate), times in medians.items():
-                entered = other == target and (target, candidate) in self._entered
-                if entered and candidate != DEFAULT and reference:
-                    logs = [
-                        math.log(seconds / reference[run])
-                        for run, seconds in times.items()
-                        if run in reference
-                    ]
-                    if logs:
-                        found[candidate] = self._effort.compare(logs)
-            for candidate, logs in self._cold.get(target, {}).items():
-                found[candidate] = self._effort.compare(logs)
-
-    def _best(self, target: Target) -> float:
-        return min((one.ratio for one in self._ratios.get(target, {}).values()), default=1.0)
-
-    def _front(self, target: Target) -> list[Candidate]:
-        """Candidates near the best. A knob and a variant of ours are not rivals for a place: the
-        final must know the best of each, as a rules file is preferred to a preload library."""
-        found = self._ratios.get(target, {})
-        ranked = sorted(
-            (one for one in found if (target, one) not in self._failed),
-            key=lambda one: found[one].ratio,
-        )
-        limit = max(1.0, self._best(target) * self._effort.band)
-        near = [one for one in ranked if found[one].ratio <= limit]
-        if self._menu.one_for_all_sizes(target.function):
-            # A choice for all sizes must be known at every size, also where it is slow.
-            return [
-                one
-                for one in ranked
-                if one in near or (one.is_knobs and not self._too_slow(target.function, one))
-            ]
-        chosen = near[: self._effort.front]
-        for kind in (True, False):
-            first = next((one for one in near if one.is_knobs is kind), None)
-            if first is not None and first not in chosen:
-                chosen.append(first)
-        return chosen
-
-    def _too_slow(self, function: str, candidate: Candidate) -> bool:
-        """A cold candidate, whose launches cost, that is far behind the default in some cell."""
-        if not self._menu.is_cold(function, candidate):
-            return False
-        known = [
-            found[candidate].ratio
-            for target, found in self._ratios.items()
-            if target.function == function and candidate in found
+    def _first(self, cell: Target) -> list[Candidate]:
+        """The menu, and what was found for the cell elsewhere."""
+        menu = self._menu.first(cell.function)
+        found = [
+            one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
         ]
-        return max(known, default=1.0) > self._effort.band
+        idle = self._idle.get(cell, ())
+        return [
+            one
+            for one in dict.fromkeys([*menu, *found])
+            if one.variant.partition(":")[0] not in idle
+        ]
+
+    def _open(self) -> list[Decision]:
+        return [one for one in self._decisions if not one.stopped]
+
+    def _entries(self) -> dict[Target, list[Candidate]]:
+        """What the next look measures."""
+        found: dict[Target, list[Candidate]] = {}
+        for one in self._open():
+            for cell in one.all_cells:
+                found.setdefault(cell, []).extend(one.racing)
+        for studied in self._studies:
+            for one in studied.of:
+                if not one.stopped:
+                    found.setdefault(one.cells[0], []).extend(studied.proposals)
+        return found
+
+    def _beside(self) -> list[PlanCase]:
+        found = [bound.case for one in self._open() for bound in one.bounds.values()]
+        return list(dict.fromkeys(found))
+
+    # --- what a look says ---------------------------------------------------------------------
+
+    def _learn(self) -> None:
+        """Proposals join the race of their cells, and their study is told; then all are judged."""
+        for studied in self._studies:
+            for one in studied.of:
+                one.racing = list(dict.fromkeys([*one.racing, *studied.proposals]))
+            for candidate in studied.proposals:
+                studied.study.tell(candidate, self._over(studied.of, candidate))
+            studied.proposals = []
+        for one in self._open():
+            self._judge.drop(one, self._heats.failed)
+
+    def _advance(self, *, refine: bool) -> None:
+        """New proposals, cells whose neighbours are done with theirs, and ends."""
+        self._studies = [one for one in self._studies if self._goes_on(one)]
+        self._study()
+        if refine:
+            self._borrow()
+        exploring = {id(one) for studied in self._studies for one in studied.of}
+        for one in self._open():
+            if id(one) not in exploring and (one.looks > 1 or not one.guards or not one.racing):
+                one.stopped = self._judge.stop(one)
+        self._admit(exploring)
+
+    def _goes_on(self, studied: _Studied) -> bool:
+        """Asks for the next batch, unless the last one gained too little."""
+        if studied.batches:
+            gained = any(
+                self._best(one) <= studied.best[one.cells[0]] * (1 - self._effort.gain)
+                for one in studied.of
+            )
+            over = studied.batches >= self._effort.batches
+            if over or (not gained and studied.study.is_settled()):
+                return False
+        for one in studied.of:
+            studied.study.hint(self._hints(one.cells[0]))
+        studied.best = {one.cells[0]: self._best(one) for one in studied.of}
+        studied.proposals = studied.study.ask(self._effort.proposals)
+        studied.batches += 1
+        return bool(studied.proposals)
+
+    def _study(self) -> None:
+        """Opens a study for each cell that has been looked at; cold candidates of a function are
+        studied together, as a launch has one value for all of its sizes."""
+        ready = [one for one in self._pending if one.looks and not one.stopped]
+        self._pending = [one for one in self._pending if not one.looks]
+        groups: list[tuple[list[Decision], list[Candidate]]] = []
+        together: dict[str, tuple[list[Decision], list[Candidate]]] = {}
+        for one in ready:
+            function = one.cells[0].function
+            front = self._front(one)
+            cold = [each for each in front if self._menu.is_cold(function, each)]
+            hot = [each for each in front if each not in cold]
+            if hot:
+                groups.append(([one], hot))
+            if cold:
+                members, survivors = together.setdefault(function, ([], []))
+                members.append(one)
+                survivors.extend(each for each in cold if each not in survivors)
+        for members, survivors in [*groups, *together.values()]:
+            studied = _Studied(members, self._study_of(members, survivors))
+            if self._goes_on(studied):
+                self._studies.append(studied)
+
+    def _study_of(self, members: Sequence[Decision], survivors: Sequence[Candidate]) -> Study:
+        cells = [one.cells[0] for one in members]
+        largest = max(cells)
+        known = dict.fromkeys(one for cell in cells for one in self._evidence.candidates(cell))
+        ratios = {one: ratio for one in known if (ratio := self._over(members, one)) is not None}
+        limits = [
+            ratio * (1 + self._effort.tolerance)
+            for cell in cells
+            if (ratio := self.bound_ratio(cell)) is not None
+        ]
+        self._seeds += 1
+        return Study(
+            self._menu,
+            largest.function,
+            largest.bytes,
+            survivors,
+            ratios,
+            self._plan.seed + self._seeds,
+            limit=min(limits, default=None),
+        )
+
+    def _hints(self, cell: Target) -> list[Candidate]:
+        """The leaders of the neighbouring sizes."""
+        sizes = sorted(
+            (abs(math.log(one.cells[0].bytes / cell.bytes)), number)
+            for number, one in enumerate(self._decisions)
+            if one.cells[0].function == cell.function and one.cells != [cell]
+            if len(one.cells) == 1 and cell.bytes and one.cells[0].bytes
+        )
+        near = [self._decisions[number] for _, number in sizes[:2]]
+        leaders = [self._judge.leader(one, self._measured(one)) for one in near]
+        return [one for one in dict.fromkeys(leaders) if one != DEFAULT]
+
+    def _borrow(self) -> None:
+        """What leads at a neighbouring size races here too."""
+        for one in self._open():
+            (cell, *others) = one.cells
+            if others or not one.looks or not one.racing:
+                continue
+            known = self._ever.get(cell, set())
+            one.racing += [
+                hint
+                for hint in self._hints(cell)
+                if hint not in known
+                and hint.variant.partition(":")[0] not in self._idle.get(cell, ())
+                and self._menu.offers(cell.function, hint, cell.bytes)
+            ]
+
+    def _admit(self, exploring: Collection[int]) -> None:
+        """Sizes between two pillars enter when both are done with their parameters."""
+        waiting, self._waiting = self._waiting, []
+        known = {one.cells[0]: one for one in self._decisions if one.cells[0] not in waiting}
+        for cell in waiting:
+            sizes = sorted(one.bytes for one in known if one.function == cell.function)
+            ends = [Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes)]
+            low, high = (known[end] for end in ends)
+            if not all(one.looks and id(one) not in exploring for one in (low, high)):
+                self._waiting.append(cell)
+                continue
+            menu = [one for one in self._first(cell) if not self._is_bad(one, ends)]
+            deviations = self._effort.deviations(len(menu))
+            racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
+            racing += [
+                one
+                for end in (low, high)
+                for one in self._judge.ranked(end, self._measured(end))[:2]
+                if self._menu.offers(cell.function, one, cell.bytes)
+            ]
+            idle = self._idle.get(cell, ())
+            self._add(cell, [one for one in racing if one.variant.partition(":")[0] not in idle])
+
+    def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
+        """What crashed or was wrong at a neighbouring size, or has no result at both."""
+        found = [self._heats.failed.get((end, candidate)) for end in ends]
+        bad = [one for one in found if one is not None]
+        return len(bad) == len(found) or any(one.state in ("wrong", "failed") for one in bad)
+
+    # --- figures ------------------------------------------------------------------------------
+
+    def _measured(self, of: Decision) -> list[Candidate]:
+        return self._measured_at(of.cells[0])
+
+    def _measured_at(self, target: Target) -> list[Candidate]:
+        """Without what stands beside a cell only as its bound or as a witness."""
+        entered = self._ever.get(target, set())
+        return [
+            one
+            for one in self._evidence.candidates(target)
+            if one in entered and (target, one) not in self._heats.failed
+        ]
+
+    def _best(self, of: Decision) -> float:
+        """The least ratio to the default."""
+        leader = self._judge.leader(of, self._measured(of))
+        found = None if leader == DEFAULT else self._judge.lead(of, leader)
+        return 1.0 if found is None else math.exp(found.log)
+
+    def _over(self, of: Sequence[Decision], candidate: Candidate) -> float | None:
+        """The mean ratio of a candidate over the cells that know it."""
+        found = [self._judge.lead(one, candidate) for one in of]
+        logs = [one.log for one in found if one is not None]
+        return math.exp(sum(logs) / len(logs)) if logs else None
+
+    def _front(self, of: Decision) -> list[Candidate]:
+        """Candidates near the best that have parameters, the best of each kind among them."""
+        (cell, *_) = of.cells
+        limit = math.log(self._best(of) * self._effort.band)
+        near = [
+            one
+            for one in self._judge.ranked(of, self._measured(of))
+            if (lead := self._judge.lead(of, one)) is not None and lead.log <= limit
+        ]
+        found = [one for one in near if self._menu.choices(cell.function, one, cell.bytes)]
+        return found[: self._effort.front]
 
     def _trials(self, target: Target) -> list[Trial]:
-        measured = [
-            Trial(
-                variant=candidate.variant,
-                knobs=dict(candidate.knobs),
-                state="measured",
-                ratio=found.ratio,
-                ratio_low=found.low,
-                ratio_high=found.high,
-                launches=found.n,
-                detail=found.reason,
-            )
-            for candidate, found in sorted(self._ratios.get(target, {}).items())
-            if (target, candidate) not in self._failed
+        measured = [self._judge.trial(target, one) for one in self._measured_at(target)]
+        failed = [
+            trial for (cell, _), trial in sorted(self._heats.failed.items()) if cell == target
         ]
-        failed = [trial for (cell, _), trial in sorted(self._failed.items()) if cell == target]
         return measured + failed
-
-
-def _target(case: PlanCase) -> Target:
-    return Target(case.function, case.bytes)

@@ -9,20 +9,25 @@ its place gets the second choice of its search, once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
+from plumbline.application import worth
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.words import counted
-from plumbline_db import searches
+from plumbline_db import runs, searches
 from plumbline_db.records import Trial, Verdict, Winner
 
-from . import outcome
-from .candidates import Menu
+from . import crossover, neighbours, outcome
+from .bound import bounds
+from .candidates import Candidate, Menu
+from .evidence import spread_of
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
+from .select import Trials, candidate_of, choose
 from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
@@ -32,6 +37,7 @@ InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 class _Raced(msgspec.Struct, frozen=True):
     """What is known of cells that raced together: `opened_by` names their violations."""
 
+    race: Race
     menu: Menu
     trials: Mapping[Target, Sequence[Trial]]
     opened_by: Mapping[Target, list[str]]
@@ -39,7 +45,9 @@ class _Raced(msgspec.Struct, frozen=True):
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text)."""
+    what is worth remembering (kind, text). `switches` are the longest messages that the library
+    sends one way. Of an application's cells those that weigh something are searched, the heaviest
+    first."""
 
     def __init__(
         self,
@@ -50,7 +58,10 @@ class Rounds:
         sizes: Mapping[str, Sequence[int]],
         order: Order,
         event: Callable[[str, str], None],
+        *,
+        switches: Iterable[int] = (),
     ) -> None:
+        self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
         self._lab = lab
         self._order = order
         self._event = event
@@ -58,6 +69,7 @@ class Rounds:
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
+        self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
         self._races: list[_Raced] = []
@@ -65,8 +77,11 @@ class Rounds:
         self._refused: dict[Target, set[str]] = {}
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells with a violation that no round has searched."""
-        return [one for one in _targets(verdicts) if one not in self._searched]
+        """Cells with a violation that no round has searched; where all are to be tuned, all."""
+        found = set(_targets(verdicts))
+        if self._settings.tunes_all:
+            found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
+        return worth(sorted(found - self._searched), self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -97,11 +112,11 @@ class Rounds:
                         Target(target.function, size) for size in self._sizes[target.function]
                     )
             self._searched |= entered.keys()
-            neighbours = Neighbours(verdicts, self._settings.tolerance)
-            along = [one for one in neighbours.of(targets) if one not in self._searched]
+            along = Neighbours(verdicts, self._settings.tolerance)
+            beside = [one for one in along.of(targets) if one not in self._searched]
             around = dict(environment)
             # One that answers the calls of a racing cell would take the candidates' place.
-            raced = [*entered, *along]
+            raced = [*entered, *beside]
             others = [
                 one
                 for one in [*standing, *found]
@@ -121,7 +136,7 @@ class Rounds:
                 targets,
                 raced,
                 verdicts,
-                neighbours=neighbours,
+                along=along,
                 refine=refine(),
             )
         return found
@@ -149,7 +164,7 @@ class Rounds:
         """What these are has no place in their cells any more, with whatever parameters."""
         for winner in lost:
             what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
-            for size in self._sizes[winner.function]:
+            for size in self._sizes.get(winner.function, ()):
                 if outcome.holds(winner, target := Target(winner.function, size)):
                     self._refused.setdefault(target, set()).add(what)
 
@@ -172,12 +187,16 @@ class Rounds:
             }
             self._second_choice |= cells.keys()
             whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
-            there = {
-                target: trials
+            if not cells:
+                continue
+            others = {
+                target: self._left(target, trials)
                 for target, trials in raced.trials.items()
                 if target in cells or (whole and target.function == winner.function)
             }
-            chosen = self._select(raced.menu, there, cells) if cells else []
+            if rivals := _rivals(others, whole=whole):
+                others |= raced.race.measure(rivals)
+            chosen = self._select(raced.menu, others, cells)
             found += self._beside(chosen, [*standing, *found])
         return found
 
@@ -214,26 +233,47 @@ class Rounds:
     def _select(
         self,
         menu: Menu,
-        trials: Mapping[Target, Sequence[Trial]],
+        trials: Trials,
         opened_by: Mapping[Target, Sequence[str]],
+        between: Trials | None = None,
     ) -> list[Winner]:
-        left = {
-            target: [one for one in those if not self._is_refused(target, one)]
-            for target, those in trials.items()
-        }
         return select(
             menu,
-            left,
+            {target: self._left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
             ppn=self._settings.ppn,
             tolerance=self._settings.tolerance,
+            between=between,
+            weights=self._weights,
         )
 
-    def _is_refused(self, target: Target, trial: Trial) -> bool:
-        what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
-        return what in self._refused.get(target, ())
+    def _left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
+        """Without what has lost its place there."""
+        refused = self._refused.get(target, set())
+        return [
+            one
+            for one in trials
+            if self._menu.algorithm(target.function, one.variant, one.knobs) not in refused
+        ]
+
+    def _between(
+        self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
+    ) -> Trials:
+        """What was tried between the measured sizes, to see where one choice ends."""
+        choice = partial(
+            choose,
+            menu,
+            {target: self._left(target, those) for target, those in trials.items()},
+            self._sizes,
+            opened_by,
+            nprocs=self._settings.nprocs,
+            ppn=self._settings.ppn,
+            tolerance=self._settings.tolerance,
+            weights=self._weights,
+        )
+        return crossover.search(choice, race.measure, self._grid, self._within_budget)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -248,9 +288,26 @@ class Rounds:
             )
             self._event("communicators differ", text)
 
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._settings.budget_seconds
+
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
-        effort = Effort() if self._settings.simulation is None else ONE_LAUNCH
-        return Race(self._lab, menu, self._plan, environment, effort, suite)
+        settings, lab = self._settings, self._lab
+        known: list[str] = []
+        if settings.simulation is None:
+            # How far launches lie apart here is seen in the table.
+            effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
+        else:
+            effort = ONE_LAUNCH
+            known = [] if environment else ["before"]
+        effort = msgspec.structs.replace(
+            effort,
+            alpha=settings.alpha,
+            tolerance=settings.tolerance,
+            until_seconds=settings.budget_seconds,
+        )
+        earlier = neighbours.earlier(lab.db, lab.campaign)
+        return Race(lab, menu, self._plan, environment, effort, suite, known=known, earlier=earlier)
 
     def _run(
         self,
@@ -261,7 +318,7 @@ class Rounds:
         entered: Sequence[Target],
         verdicts: Sequence[Verdict],
         *,
-        neighbours: Neighbours | None = None,
+        along: Neighbours | None = None,
         refine: bool,
     ) -> list[Winner]:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
@@ -269,35 +326,48 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        beside = [one for one in neighbours.of(targets) if one in entered] if neighbours else []
+        beside = [one for one in along.of(targets) if one in entered] if along else []
+        bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
         without = {one: names | self._refused.get(one, set()) for one, names in without.items()}
-        trials = race.run(entered, refine=refine, without=without)
+        trials = race.run(
+            entered,
+            refine=refine,
+            without=without,
+            bounds=bound,
+            beside=[one for one in entered if one not in targets and one not in beside],
+        )
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
-        while neighbours is not None:
+        while along is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
             left = [one for one in beside if one not in opened_by]
-            broken = neighbours.broken(left, _becomes(trials, found))
+            broken = along.broken(left, _becomes(trials, found))
             if not broken:
                 break
             opened_by |= {target: [name] for target, name in broken.items()}
             found = self._select(menu, trials, opened_by)
+        between = self._between(race, menu, trials, opened_by)
+        found = self._select(menu, trials, opened_by, between)
+        reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._races.append(_Raced(menu, trials, opened_by))
+        self._races.append(_Raced(race, menu, trials, opened_by))
         nprocs = self._settings.nprocs
-        for target in entered:
+        for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
                 continue
             record = outcome.record(
                 number,
                 target,
                 opened_by.get(target, []),
-                trials[target],
+                tried,
                 found,
                 race.suites,
                 nprocs,
                 self._settings.ppn,
+                bound=bound[target].name if target in bound else "",
+                bound_ratio=race.bound_ratio(target),
+                stopped=reasons.get(target, ""),
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
@@ -314,6 +384,22 @@ def _becomes(
             if winner and outcome.is_of(one, winner) and one.ratio is not None:
                 found[target] = one.ratio
     return found
+
+
+_RIVALS = 2  # candidates of a second choice
+
+
+def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
+    """The best of those that seemed faster than the default when they were dropped; at all sizes
+    the same where one choice holds for the whole function."""
+    found: dict[Target, list[Candidate]] = {}
+    for target, tried in trials.items():
+        ranked = sorted((one.ratio, candidate_of(one)) for one in tried if one.ratio is not None)
+        found[target] = [one for ratio, one in ranked if ratio < 1][:_RIVALS]
+    if whole:
+        every = list(dict.fromkeys(one for those in found.values() for one in those))
+        found = dict.fromkeys(found, every)
+    return {target: those for target, those in found.items() if those}
 
 
 def idle(

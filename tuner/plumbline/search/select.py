@@ -1,77 +1,175 @@
 """From trials to winners: which candidate is kept for which range of sizes.
 
 Pure. A candidate is eligible when it is significantly faster than the default. Where the
-library's own choice must be one for all sizes (Gather, Scatter, Scan …), an algorithm of the
-library must not be slower at any size; our variants may be chosen size by size everywhere."""
+library's own choice must be one for all sizes (Gather, Scatter, Scan …), it is the algorithm with
+the best weighted benefit that is slower at no size, or none; our variants may be chosen size by
+size everywhere. Of candidates that are equally good those with the fewest rules are taken."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
-from .candidates import Candidate, Menu
-from .race import Target
+from .candidates import DEFAULT, Candidate, Menu
+from .cells import Target
 
-# A knob is preferred to a variant of ours that is faster by no more than this: it needs no preload
-# library.
+# A candidate that is slower than the best by no more than this may be as good.
 _TIE = 1.03
 
 # How far a choice reaches from a measured size: nobody has measured what lies between.
-_REACH = 2
+REACH = 2
+
+# What a cell counts for, by function and size; one that is not there counts 1.
+Weights = Mapping[tuple[str, int], float]
+
+Trials = Mapping[Target, Sequence[Trial]]
 
 
-def winners(
+class Chosen(msgspec.Struct, frozen=True):
+    """What is kept for one function: `base`, an algorithm of the library for all sizes, and what is
+    better still at single sizes. `sizes` are all that are known, in order; `measured` those of the
+    table."""
+
+    function: str
+    measured: list[int]
+    sizes: list[int]
+    base: Winner | None
+    by_size: dict[int, Trial]
+
+    def answer(self, size: int) -> Candidate:
+        """What a call of this size gets."""
+        return candidate_of(self.by_size[size]) if size in self.by_size else self.everywhere()
+
+    def everywhere(self) -> Candidate:
+        """What all sizes get that have no choice of their own."""
+        if self.base is None:
+            return DEFAULT
+        return Candidate(knobs=tuple(sorted(self.base.configuration.items())))
+
+
+def choose(
     menu: Menu,
-    trials: Mapping[Target, Sequence[Trial]],
+    trials: Trials,
     sizes: Mapping[str, Sequence[int]],
     opened_by: Mapping[Target, Sequence[str]],
     *,
     nprocs: int,
     ppn: int,
     tolerance: float,
-) -> list[Winner]:
-    """The winners over all functions. `sizes` are the measured sizes of each function, in order;
+    between: Trials | None = None,
+    weights: Weights | None = None,
+) -> list[Chosen]:
+    """The choices over all functions. `sizes` are the measured sizes of each function, in order;
     `opened_by` names the violations of each target; targets without one are there because their
-    function must be judged as a whole."""
-    found: list[Winner] = []
+    function must be judged as a whole. `between`: what was tried between measured sizes, to see
+    where one choice ends and another begins (crossover.py)."""
+    found = []
+    more = between or {}
     for function in sorted({target.function for target in trials}):
-        by_size = {one.bytes: trials[one] for one in trials if one.function == function}
+        here = {one.bytes: trials[one] for one in trials if one.function == function}
+        added = {one.bytes: more[one] for one in more if one.function == function}
         wanted = {one.bytes for one in opened_by if one.function == function}
+        known = sorted({*sizes[function], *added})
+        share = {size: (weights or {}).get((function, size), 1.0) for size in known}
         base: Winner | None = None
         if menu.one_for_all_sizes(function):
-            base = _one_for_all(menu, function, by_size, wanted, nprocs, ppn, tolerance)
-        chosen = {
-            size: choice
-            for size, measured in by_size.items()
-            if size in wanted and (choice := _best(menu, function, measured, base)) is not None
+            base = _one_for_all(menu, function, here, wanted, share, nprocs, ppn, tolerance)
+        options = {
+            size: those
+            for size, measured in (here | added).items()
+            if (size in wanted or size in added)
+            and (those := _options(menu, function, measured, base))
         }
-        chosen = _smooth(chosen, by_size)
-        if base is not None:
-            rest = [
-                name
-                for size in sorted(wanted - chosen.keys())
-                for name in opened_by[Target(function, size)]
-            ]
-            found.append(msgspec.structs.replace(base, removes=sorted(set(rest))))
-        for first, last, trial in _ranges(chosen, sizes[function]):
-            low, high = _bounds(sizes[function], first, last)
-            removes = {
-                name
-                for size in sizes[function]
-                if first <= size <= last
-                for name in opened_by.get(Target(function, size), ())
-            }
-            found.append(_winner(menu, function, trial, low, high, sorted(removes), nprocs, ppn))
+        by_size = _fewest_rules(options, known, share)
+        found.append(Chosen(function, list(sizes[function]), known, base, by_size))
     return found
 
 
-def _best(menu: Menu, function: str, trials: Sequence[Trial], base: Winner | None) -> Trial | None:
-    """The fastest eligible trial of one cell. With a `base` (an algorithm of the library that
-    holds for all sizes) only our variants can still be chosen, and must beat it."""
+def winners(
+    menu: Menu,
+    trials: Trials,
+    sizes: Mapping[str, Sequence[int]],
+    opened_by: Mapping[Target, Sequence[str]],
+    *,
+    nprocs: int,
+    ppn: int,
+    tolerance: float,
+    between: Trials | None = None,
+    weights: Weights | None = None,
+) -> list[Winner]:
+    """The choices as ranges of sizes, with the violations that they are to remove."""
+    chosen = choose(
+        menu,
+        trials,
+        sizes,
+        opened_by,
+        nprocs=nprocs,
+        ppn=ppn,
+        tolerance=tolerance,
+        between=between,
+        weights=weights,
+    )
+    found: list[Winner] = []
+    for one in chosen:
+        wanted = {target.bytes for target in opened_by if target.function == one.function}
+        if one.base is not None:
+            rest = [
+                name
+                for size in sorted(wanted - one.by_size.keys())
+                for name in opened_by[Target(one.function, size)]
+            ]
+            found.append(msgspec.structs.replace(one.base, removes=sorted(set(rest))))
+        for first, last, trial in _ranges(one.by_size, one.sizes):
+            inside = [size for size in one.measured if first <= size <= last]
+            if not inside:
+                continue  # no cell of the table would confirm it
+            low, high = _bounds(one.sizes, first, last)
+            removes = {
+                name for size in inside for name in opened_by.get(Target(one.function, size), ())
+            }
+            found.append(
+                _winner(menu, one.function, trial, low, high, sorted(removes), nprocs, ppn)
+            )
+    return found
+
+
+def benefit(ratios: Mapping[int, float], share: Mapping[int, float]) -> float:
+    """Time saved: of each cell the part of its time, times what the cell counts for."""
+    return sum(share.get(size, 1.0) * (1 - ratio) for size, ratio in ratios.items())
+
+
+def by_benefit(
+    winners: Iterable[Winner], sizes: Mapping[str, Sequence[int]], weights: Weights
+) -> list[Winner]:
+    """The winners, those that save the most time first."""
+
+    def saved(winner: Winner) -> float:
+        every = sizes if winner.function == EVERY_FUNCTION else {winner.function}
+        inside = [
+            (function, size)
+            for function in every
+            for size in sizes.get(function, ())
+            if winner.bytes_from <= size <= winner.bytes_to
+        ]
+        return sum(weights.get(cell, 1.0) for cell in inside) * (1 - 1 / winner.speedup)
+
+    return sorted(winners, key=saved, reverse=True)
+
+
+def candidate_of(trial: Trial) -> Candidate:
+    return Candidate(trial.variant, tuple(sorted(trial.knobs.items())))
+
+
+def _options(
+    menu: Menu, function: str, trials: Sequence[Trial], base: Winner | None
+) -> list[Trial]:
+    """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
+    algorithm of the library that holds for all sizes) only our variants can still be chosen, and
+    must beat it."""
     eligible = [one for one in trials if _faster(one)]
     if menu.one_for_all_sizes(function):
         eligible = [one for one in eligible if one.variant != "default"]
@@ -80,31 +178,53 @@ def _best(menu: Menu, function: str, trials: Sequence[Trial], base: Winner | Non
                 (one.ratio for one in trials if one.knobs == base.configuration), None
             )
             eligible = [one for one in eligible if _ratio(one) * _TIE < (under_base or 1.0)]
-    if not eligible:
-        return None
-    best = min(eligible, key=_ratio)
-    knobs = [one for one in eligible if one.variant == "default"]
-    if best.variant != "default" and knobs:
-        rival = min(knobs, key=_ratio)
-        if _ratio(rival) <= _ratio(best) * _TIE:
-            return rival
-    return best
+    ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
+    return [one for one in ranked if _as_good(one, ranked[0])]
 
 
-def _smooth(
-    chosen: Mapping[int, Trial], by_size: Mapping[int, Sequence[Trial]]
+def _as_good(one: Trial, best: Trial) -> bool:
+    """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
+    library, in place of a variant."""
+    if _ratio(one) > _ratio(best) * _TIE:
+        return False
+    overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
+    return overlap or (one.variant == DEFAULT.variant != best.variant)
+
+
+_END = -1
+
+# Changes of the choice, variants of ours, weighted log ratios: what a way through sizes costs.
+_Cost = tuple[int, int, float]
+
+
+def _fewest_rules(
+    options: Mapping[int, Sequence[Trial]], sizes: Sequence[int], share: Mapping[int, float]
 ) -> dict[int, Trial]:
-    """Where a smaller neighbour's choice is as good as the best, it is kept: fewer rules."""
-    result: dict[int, Trial] = {}
-    previous: Trial | None = None
-    for size in sorted(chosen):
-        best = chosen[size]
-        if previous is not None:
-            same = next((one for one in by_size[size] if _same(one, previous)), None)
-            if same is not None and _faster(same) and _ratio(same) <= _ratio(best) * _TIE:
-                best = same
-        result[size] = previous = best
-    return result
+    """One option for each size: over sizes that follow each other as few changes as there can be,
+    then as few variants of ours, then the least weighted time."""
+    chosen: dict[int, Trial] = {}
+    run: list[int] = []
+    for size in [*sizes, _END]:
+        if size in options:
+            run.append(size)
+            continue
+        # The best way to each option of the last size seen.
+        ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
+        for at in run:
+            ways = [
+                min((_further(*way, one, share[at]) for way in ways), key=lambda way: way[0])
+                for one in options[at]
+            ]
+        chosen |= zip(run, min(ways, key=lambda way: way[0])[1], strict=True)
+        run = []
+    return chosen
+
+
+def _further(cost: _Cost, way: list[Trial], one: Trial, weight: float) -> tuple[_Cost, list[Trial]]:
+    changes, ours, logs = cost
+    changes += bool(way) and not _same(way[-1], one)
+    ours += one.variant != DEFAULT.variant
+    return (changes, ours, logs + weight * math.log(_ratio(one))), [*way, one]
 
 
 def _one_for_all(
@@ -112,44 +232,39 @@ def _one_for_all(
     function: str,
     by_size: Mapping[int, Sequence[Trial]],
     wanted: set[int],
+    share: Mapping[int, float],
     nprocs: int,
     ppn: int,
     tolerance: float,
 ) -> Winner | None:
-    """The library's algorithm that helps the wanted sizes most and is slower at none; of equals the
-    first on the menu."""
+    """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
+    one, and is slower at none; of equals the first on the menu."""
     order = {one: number for number, one in enumerate(menu.first(function))}
     candidates = {
-        Candidate(one.variant, tuple(sorted(one.knobs.items())))
+        candidate_of(one)
         for trials in by_size.values()
         for one in trials
         if one.variant == "default" and one.state == "measured"
     }
-    best: tuple[float, Candidate, Trial] | None = None
+    best: tuple[float, Trial] | None = None
     for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
         at = {
             size: one
             for size, trials in by_size.items()
             for one in trials
-            if one.state == "measured"
-            and one.variant == "default"
-            and one.knobs == dict(candidate.knobs)
+            if one.state == "measured" and candidate_of(one) == candidate
         }
         if at.keys() != by_size.keys():
             continue
         if any(_slower(one, tolerance) for one in at.values()):
             continue
         helped = [size for size in wanted if _faster(at[size])]
-        if not helped:
-            continue
-        gain = sum(math.log(_ratio(at[size])) for size in wanted)
-        if gain >= 0:
-            continue
-        if best is None or gain < best[0]:
-            best = (gain, candidate, min((at[size] for size in helped), key=_ratio))
+        gain = benefit({size: _ratio(one) for size, one in at.items()}, share)
+        if helped and gain > 0 and (best is None or gain > best[0]):
+            best = (gain, min((at[size] for size in helped), key=_ratio))
     if best is None:
         return None
-    return _winner(menu, function, best[2], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
+    return _winner(menu, function, best[1], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
 
 
 def _winner(
@@ -162,7 +277,7 @@ def _winner(
     nprocs: int,
     ppn: int,
 ) -> Winner:
-    candidate = Candidate(trial.variant, tuple(sorted(trial.knobs.items())))
+    candidate = candidate_of(trial)
     speedup = 1 / _ratio(trial)
     return Winner(
         function=function,
@@ -188,7 +303,7 @@ def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int
     for size in sizes:
         trial = chosen.get(size)
         if trial is not None:
-            near = previous is not None and size <= previous * _REACH**2
+            near = previous is not None and size <= previous * REACH**2
             if near and ranges and ranges[-1][1] == previous and _same(ranges[-1][2], trial):
                 first, _, other = ranges[-1]
                 ranges[-1] = (first, size, max(other, trial, key=_ratio))
@@ -200,12 +315,12 @@ def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int
 
 def _bounds(sizes: Sequence[int], first: int, last: int) -> tuple[int, int]:
     """The range a choice measured at `first` … `last` stands for: to the geometric middle between
-    neighbouring measured sizes, at most a factor _REACH away, and not past the smallest and the
+    neighbouring measured sizes, at most a factor REACH away, and not past the smallest and the
     largest."""
     position, end = sizes.index(first), sizes.index(last)
     low = math.isqrt(sizes[position - 1] * first) + 1 if position else first
     high = math.isqrt(last * sizes[end + 1]) if end + 1 < len(sizes) else last
-    return max(low, first // _REACH), min(high, last * _REACH)
+    return max(low, first // REACH), min(high, last * REACH)
 
 
 def _same(left: Trial, right: Trial) -> bool:

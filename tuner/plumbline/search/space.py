@@ -113,7 +113,8 @@ class Setting(_Entry, frozen=True):
     """A knob of the process as a whole: transport, eager limits, ranks of components. Numbers are
     legal from `least` to `most` (in `unit`); a `choice` takes one of `values`. `values` are worth a
     try, the library's own `default` among them or not. `when` names knobs with the values under
-    which the library reads it. `functions` are those it can change; none: all."""
+    which the library reads it. `functions` are those it can change; none: all. `switch`: messages
+    go another way if they are longer than its value (`above`), or as long (`from`)."""
 
     knob: str
     unit: str
@@ -125,11 +126,15 @@ class Setting(_Entry, frozen=True):
     when: dict[str, str] = {}
     hot: bool = False
     functions: list[str] = []
+    switch: Literal["", "above", "from"] = ""
 
 
 class Ignored(_Entry, frozen=True):
+    """`dead`: the library takes these and does nothing with them."""
+
     reason: str
     knobs: list[str]
+    dead: bool = False
 
 
 class Hot(_Entry, frozen=True):

@@ -1,6 +1,6 @@
 """Which parameters to try next in one cell: an Optuna study over the algorithms that are still in
-the race. Small spaces are enumerated, larger ones modelled (TPE). Asked and told; measures
-nothing."""
+the race. Small spaces are enumerated, what promises most first; larger ones are modelled (TPE).
+Asked and told; measures nothing."""
 
 from __future__ import annotations
 
@@ -9,20 +9,37 @@ import math
 import random
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import msgspec
 import optuna
 
 from .candidates import Candidate, Menu
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50
+# What one step of one parameter, to the value beside it, may gain at most, as a logarithm. It sets
+# the order in which a small space is walked through, and nothing else.
+_STEP = 0.15
+
+
+class _Point(msgspec.Struct, frozen=True, order=True):
+    """A place in the space: a survivor, and the place of each of its values among the choices."""
+
+    survivor: int
+    places: tuple[int, ...]
+
+    def steps(self, other: _Point) -> int:
+        return sum(abs(a - b) for a, b in zip(self.places, other.places, strict=True))
 
 
 class Study:
     """Proposes parameter values for `survivors` (candidates with parameters) of one cell.
 
     `known` are ratios to the default already measured; they are told to the study first, and are
-    never proposed again. Deterministic for a given seed and history."""
+    never proposed again. `hints` are candidates that won elsewhere, and are proposed first.
+    `limit`: the ratio that is to be reached, a constraint (None: there is none). Deterministic for
+    a given seed and history."""
 
     def __init__(
         self,
@@ -32,6 +49,9 @@ class Study:
         survivors: Sequence[Candidate],
         known: Mapping[Candidate, float],
         seed: int,
+        *,
+        hints: Sequence[Candidate] = (),
+        limit: float | None = None,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._menu = menu
@@ -40,33 +60,38 @@ class Study:
         }
         self._survivors = list(survivors)
         self._seen = set(known)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
-        self._study = optuna.create_study(sampler=sampler, direction="minimize")
+        self._limit = limit
+        self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
         points = [
-            {"algorithm": index, **dict(zip((f"{index}.{k}" for k in one), position, strict=True))}
+            _Point(index, places)
             for index, one in self._choices.items()
-            for position in itertools.product(*(range(len(values)) for values in one.values()))
+            for places in itertools.product(*(range(len(values)) for values in one.values()))
         ]
+        random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
+        self._unseen = points if len(points) <= ENUMERATE_UP_TO else []
         self._enumerated = len(points) <= ENUMERATE_UP_TO
-        self._left = len(points)
-        if self._enumerated:
-            random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
-            for point in points:
-                self._study.enqueue_trial(point)
+        self._values: dict[_Point, float] = {}
+        self._first: list[_Point] = []
         self._trials: dict[Candidate, optuna.Trial] = {}
         for candidate, ratio in known.items():
             self._remember(candidate, ratio)
+        if not self._enumerated:
+            self._first = [point for index in self._choices for point in self._spread(index)]
+        self.hint(hints)
+
+    def hint(self, candidates: Sequence[Candidate]) -> None:
+        """What won elsewhere, to be proposed next, where it lies in the space."""
+        found = [point for one in candidates if (point := self._place(one)) is not None]
+        self._first = list(dict.fromkeys([*found, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
         """At most `count` candidates that nobody has measured; fewer when the space is used up."""
         proposals: list[Candidate] = []
-        attempts = self._left if self._enumerated else _ATTEMPTS
-        for _ in range(attempts):
-            if len(proposals) == count:
+        assumed = dict(self._values)
+        for _ in range(len(self._unseen) + len(self._first) + _ATTEMPTS):
+            if len(proposals) == count or (self._enumerated and not self._unseen):
                 break
-            self._left -= 1
+            self._enqueue(assumed)
             trial = self._study.ask()
             candidate = self._candidate(trial)
             if candidate in self._seen:
@@ -78,13 +103,74 @@ class Study:
             proposals.append(candidate)
         return proposals
 
+    def is_settled(self) -> bool:
+        """Whether what lies one step beside the best of a small space is known."""
+        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        return best is None or all(
+            one.survivor != best.survivor or one.steps(best) > 1 for one in self._unseen
+        )
+
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
         trial = self._trials.pop(candidate)
         if ratio is None:
             self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            return
+        point = self._place(candidate)
+        if point is not None:
+            self._values[point] = math.log(ratio)
+        if self._limit is not None:
+            _constrain(trial, math.log(ratio / self._limit))
+        self._study.tell(trial, math.log(ratio))
+
+    def _enqueue(self, assumed: dict[_Point, float]) -> None:
+        """The next point is a hint, or of a small space the one that promises most; a large space
+        is left to the model."""
+        if self._first:
+            point = self._first.pop(0)
+        elif self._enumerated:
+            point = min(self._unseen, key=lambda one: self._promise(one, assumed))
         else:
-            self._study.tell(trial, math.log(ratio))
+            return
+        if point in self._unseen:
+            self._unseen.remove(point)
+        # What is under way is taken to be as good as the best, so that a batch is spread out.
+        alike = (value for other, value in assumed.items() if other.survivor == point.survivor)
+        assumed[point] = min(alike, default=0.0)
+        names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
+        places = dict(zip(names, point.places, strict=True))
+        self._study.enqueue_trial({"algorithm": point.survivor, **places})
+
+    def _promise(self, point: _Point, values: Mapping[_Point, float]) -> float:
+        """The least that a point can come to, if no step gains more than _STEP."""
+        near = (
+            value - _STEP * point.steps(other)
+            for other, value in values.items()
+            if other.survivor == point.survivor
+        )
+        return max(near, default=-math.inf)
+
+    def _spread(self, index: int) -> list[_Point]:
+        """Each parameter at its ends, the others where the survivor has them: where the model of a
+        large space begins."""
+        start = self._nearest(index)
+        found = []
+        for place, values in enumerate(self._choices[index].values()):
+            for end in (0, len(values) // 2, len(values) - 1):
+                places = (*start.places[:place], end, *start.places[place + 1 :])
+                found.append(_Point(index, places))
+        return found
+
+    def _nearest(self, index: int) -> _Point:
+        """Where a survivor stands in its own space; a value that is none of the choices is taken
+        for the one beside it."""
+        settings = self._menu.settings(self._survivors[index])
+        places = []
+        for knob, values in self._choices[index].items():
+            text = settings.get(knob, "")
+            wanted = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
+            places.append(min(range(len(values)), key=lambda one: abs(values[one] - wanted)))
+        return _Point(index, tuple(places))
 
     def _candidate(self, trial: optuna.Trial) -> Candidate:
         index = trial.suggest_int("algorithm", 0, len(self._survivors) - 1)
@@ -94,34 +180,81 @@ class Study:
         }
         return self._menu.with_parameters(self._survivors[index], values)
 
-    def _remember(self, candidate: Candidate, ratio: float) -> None:
-        """A measurement made before the study began, if it lies in the study's space."""
+    def _place(self, candidate: Candidate) -> _Point | None:
+        """None for what does not lie in the space, or not on one of its choices."""
         settings = self._menu.settings(candidate)
         for index, survivor in enumerate(self._survivors):
             choices = self._choices[index]
-            whole = self._menu.settings(survivor)
-            others = {k: v for k, v in whole.items() if k not in choices}
+            others = {k: v for k, v in self._menu.settings(survivor).items() if k not in choices}
             if {k: v for k, v in settings.items() if k not in choices} != others:
                 continue
             try:
-                positions = {
-                    f"{index}.{knob}": values.index(int(settings[knob]))
-                    for knob, values in choices.items()
-                }
+                places = [values.index(int(settings[knob])) for knob, values in choices.items()]
             except (KeyError, ValueError):
-                return  # the library's default value is not among those we search
-            distributions: dict[str, optuna.distributions.BaseDistribution] = {
-                "algorithm": optuna.distributions.IntDistribution(0, len(self._survivors) - 1)
-            }
-            for knob, values in choices.items():
-                distributions[f"{index}.{knob}"] = optuna.distributions.IntDistribution(
-                    0, len(values) - 1
-                )
-            self._study.add_trial(
-                optuna.trial.create_trial(
-                    params={"algorithm": index, **positions},
-                    distributions=distributions,
-                    value=math.log(ratio),
-                )
-            )
+                return None  # the library's default value is not among those we search
+            return _Point(index, tuple(places))
+        return None
+
+    def _remember(self, candidate: Candidate, ratio: float) -> None:
+        """A measurement made before the study began, if it lies in the study's space."""
+        point = self._place(candidate)
+        if point is None:
+            if candidate in self._survivors:
+                # Not one of the choices, but it says where the space is good.
+                near = self._nearest(self._survivors.index(candidate))
+                self._values.setdefault(near, math.log(ratio))
             return
+        self._values[point] = math.log(ratio)
+        if point in self._unseen:
+            self._unseen.remove(point)
+        distributions: dict[str, optuna.distributions.BaseDistribution] = {
+            "algorithm": optuna.distributions.IntDistribution(0, len(self._survivors) - 1)
+        }
+        params = {"algorithm": point.survivor}
+        choices = self._choices[point.survivor]
+        for (knob, values), place in zip(choices.items(), point.places, strict=True):
+            name = f"{point.survivor}.{knob}"
+            distributions[name] = optuna.distributions.IntDistribution(0, len(values) - 1)
+            params[name] = place
+        beyond = None if self._limit is None else math.log(ratio / self._limit)
+        self._study.add_trial(_finished(params, distributions, math.log(ratio), beyond))
+
+
+_BEYOND = "bound"  # the name of the constraint: how far a trial is beyond the limit, a logarithm
+_NATIVE = hasattr(optuna.Trial, "set_constraint")  # Optuna 5; before it the sampler asks
+
+
+def _sampler(seed: int) -> optuna.samplers.BaseSampler:
+    more: dict[str, Any] = {} if _NATIVE else {"constraints_func": _beyond}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, **more)
+
+
+def _beyond(trial: optuna.trial.FrozenTrial) -> tuple[float, ...]:
+    """For Optuna 4."""
+    return (float(trial.user_attrs.get(_BEYOND, 0.0)),)
+
+
+def _constrain(trial: optuna.Trial, beyond: float) -> None:
+    if _NATIVE:
+        trial.set_constraint(_BEYOND, beyond)
+    else:
+        trial.set_user_attr(_BEYOND, beyond)
+
+
+def _finished(
+    params: Mapping[str, int],
+    distributions: Mapping[str, optuna.distributions.BaseDistribution],
+    value: float,
+    beyond: float | None,
+) -> optuna.trial.FrozenTrial:
+    more: dict[str, Any] = {}
+    if _NATIVE:
+        more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
+    else:
+        # Where the sampler of Optuna 4 keeps what `constraints_func` said.
+        more = {"system_attrs": {"constraints": (beyond or 0.0,)}}
+    return optuna.trial.create_trial(
+        params=dict(params), distributions=dict(distributions), value=value, **more
+    )

@@ -1,0 +1,61 @@
+"""Files of the disk: one that is named, and those that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+from plumbline_exporters.lint.finding import Context, Finding, in_order
+from plumbline_exporters.lint.formats import check, choose
+
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+class Linted(msgspec.Struct, frozen=True):
+    """One file. `named_in` is the one that names it, with the line; empty for one asked for."""
+
+    path: str
+    format: str
+    findings: list[Finding]
+    named_in: str = ""
+
+
+def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
+    """The file, then those that it puts in force. Raises UsageError where it cannot be read, or is
+    of no format that is known."""
+    text = _read(path)
+    format = choose(path.name, text, wanted)
+    found = check(text, format, context)
+    others: list[Linted] = []
+    for line, name in format.refers(text):
+        other = Path(name).expanduser()
+        if not other.is_absolute():
+            continue
+        if not other.is_file():
+            found.append(_missing(line, name))
+            continue
+        inner = choose(other.name, _read(other))
+        others.append(
+            Linted(str(other), inner.name, check(_read(other), inner, context), f"{path}:{line}")
+        )
+    return [Linted(str(path), format.name, in_order(found)), *others]
+
+
+def _missing(line: int, name: str) -> Finding:
+    ends = name.endswith(".json")  # MPICH's tables
+    what = "every program ends in MPI_Init" if ends else "the library says nothing and goes without"
+    return Finding(
+        line, "fails" if ends else "ignored", "no-such-file",
+        f"{name} is not there (on this machine): {what}", "put it there, or leave this out",
+    )  # fmt: skip
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path} has more than {_MOST_BYTES} bytes: no such file has")
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; name a file") from error

@@ -1,0 +1,105 @@
+"""What the linter says, and whom a file is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+from plumbline_exporters.lint.known import Known, Version
+
+# What happens to a user of the file, worst first.
+Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches"]
+EFFECTS: dict[Effect, str] = {
+    "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",
+    "fails": "calls or whole launches end with an error",
+    "ignored": "the library drops it without a word",
+    "misread": "the library takes it for something else than it says",
+    "reaches": "it holds for more than it names",
+}
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """`line` counts from 1; 0 is the file as a whole. `trap` is the name of what is wrong."""
+
+    line: int
+    effect: Effect
+    trap: str
+    reason: str
+    repair: str
+
+
+# Versions that stand for all that are known, where no library is named.
+_STAND_INS: dict[str, tuple[Version, ...]] = {
+    "openmpi": ((4, 1, 0), (4, 1, 7), (4, 1, 8), (5, 0, 0), (5, 0, 6), (5, 0, 11)),
+    "mpich": ((4, 3, 2), (5, 0, 2)),
+    "mvapich": ((4, 0, 0),),
+    "mvapich2": ((2, 3, 7),),
+    "intelmpi": ((2021, 17, 2),),
+}
+FAMILIES = tuple(_STAND_INS)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """One family, in the versions that a file may meet, with what is known of them, and of its
+    other versions."""
+
+    family: str
+    versions: tuple[Version, ...]
+    known: tuple[Known, ...] = ()
+    others: tuple[Known, ...] = ()
+
+    def some(self, holds: Callable[[Version], bool]) -> bool:
+        return any(holds(version) for version in self.versions)
+
+    def every(self, holds: Callable[[Version], bool]) -> bool:
+        return all(holds(version) for version in self.versions)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The library that was named, if one was, and what is known of all of them."""
+
+    library: str = ""
+    known: tuple[Known, ...] = ()
+
+    def target(self, family: str) -> Target:
+        """The named library where it is of this family, else all known versions of it."""
+        versions = _STAND_INS.get(family, ())
+        named = _named(self.library) if self.library else None
+        if named is not None and named[0] == family:
+            versions = (named[1],)
+        ours = [one for one in self.known if one.family == family]
+        fitting = [one for one in ours if any(one.holds(version) for version in versions)]
+        others = [one for one in ours if one not in fitting]
+        return Target(family, versions, tuple(fitting), tuple(others))
+
+    def of_mpich(self) -> Target:
+        """MPICH, or who takes its variables for his own."""
+        named = _named(self.library)[0] if self.library else ""
+        return self.target(named if named == "mvapich" else "mpich")
+
+
+def _named(library: str) -> tuple[str, Version]:
+    family, _, version = library.partition("-")
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    if family not in FAMILIES or match is None:
+        raise UsageError(
+            f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
+            f"families are {', '.join(FAMILIES)}"
+        )
+    numbers = [int(part) for part in match[0].split(".")]
+    return family, (*numbers, 0, 0)[: max(3, len(numbers))]
+
+
+def check_library(library: str) -> None:
+    """Raises UsageError where `library` is not FAMILY-VERSION of a family that is known."""
+    _named(library)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By line, worst first; each once."""
+    ranks = {effect: rank for rank, effect in enumerate(EFFECTS)}
+    return sorted(set(findings), key=lambda one: (one.line, ranks[one.effect], one.trap, one))

@@ -1,0 +1,74 @@
+"""The table of formats that the linter knows, and the choice of one for a file.
+
+A format is one module with SUMMARY, `recognises(name, text)` and `findings(text, context)`, and one
+line in MODULES; where its files name others, also `refers(text)`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+from plumbline_exporters.lint.finding import Context, Finding, in_order
+
+# In the order in which they are asked whether a file is theirs.
+MODULES = {
+    "ompi-json": "ompi_json",
+    "mpich-json": "mpich_json",
+    "ompi-han-rules": "han_rules",
+    "ompi-rules": "ompi_rules",
+    "mca-params": "mca_file",
+    "env": "shell_file",
+}
+# What exported files say in their heads.
+_MADE_FOR = re.compile(r"^(?:#|--|\s*\") ?library   (?P<id>\w+-[0-9][\w.]*), fingerprint ", re.M)
+
+
+class Format(msgspec.Struct, frozen=True):
+    name: str
+    summary: str
+    recognises: Callable[[str, str], bool]
+    findings: Callable[[str, Context], Iterable[Finding]]
+    refers: Callable[[str], list[tuple[int, str]]]
+
+
+def _nothing(text: str) -> list[tuple[int, str]]:
+    del text
+    return []
+
+
+def formats() -> dict[str, Format]:
+    found = {}
+    for name, module in MODULES.items():
+        loaded = importlib.import_module(f"plumbline_exporters.lint.{module}")
+        refers = getattr(loaded, "refers", _nothing)
+        found[name] = Format(name, loaded.SUMMARY, loaded.recognises, loaded.findings, refers)
+    return found
+
+
+def choose(name: str, text: str, wanted: str = "") -> Format:
+    """The format named `wanted`, or the first that takes the file for its own."""
+    known = formats()
+    if wanted:
+        if wanted not in known:
+            raise UsageError(f"no format {wanted}; there are {', '.join(known)}")
+        return known[wanted]
+    for one in known.values():
+        if one.recognises(name, text):
+            return one
+    raise UsageError(
+        f"{name}: cannot tell what this is: name its format with --format "
+        f"({', '.join(known)}), or its variables with their full names"
+    )
+
+
+def check(text: str, format: Format, context: Context) -> list[Finding]:
+    """In order of lines. A file that says which library it was made for is read as that one does,
+    where no other is named."""
+    made_for = _MADE_FOR.search(text)
+    if not context.library and made_for is not None:
+        context = msgspec.structs.replace(context, library=made_for["id"])
+    return in_order(format.findings(text, context))

@@ -1,0 +1,134 @@
+"""Reads JSON with the line of each value, and with every key of an object, also one that comes
+twice."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_WORD = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
+_DEEPEST = 200
+
+
+class NotJson(Exception):
+    """What is wrong at `line`."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class Node(msgspec.Struct):
+    """One of `members` (an object's keys and values, in order), `items`, or `value` is filled."""
+
+    line: int
+    kind: str
+    members: list[tuple[str, Node]] = []
+    items: list[Node] = []
+    value: str | int | float | bool | None = None
+
+    def get(self, key: str) -> Node | None:
+        """The first value of this key."""
+        return next((node for name, node in self.members if name == key), None)
+
+    @property
+    def number(self) -> int | None:
+        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return self.value if whole else None  # type: ignore[return-value]
+
+
+def read(text: str) -> Node:
+    """Raises NotJson."""
+    reader = _Reader(text)
+    node = reader.value(0)
+    reader.skip()
+    if reader.at < len(text):
+        raise NotJson(reader.line(), "something follows the last brace")
+    return node
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.at = 0
+
+    def line(self) -> int:
+        return 1 + self._text.count("\n", 0, self.at)
+
+    def skip(self) -> None:
+        blank = _BLANK.match(self._text, self.at)
+        self.at = blank.end() if blank else self.at
+
+    def value(self, depth: int) -> Node:
+        self.skip()
+        line = self.line()
+        if depth > _DEEPEST:
+            raise NotJson(line, "it is nested too deeply")
+        first = self._text[self.at : self.at + 1]
+        if first == "{":
+            return self._object(line, depth)
+        if first == "[":
+            return self._array(line, depth)
+        if first == '"':
+            return Node(line, "string", value=self._string())
+        word = _WORD.match(self._text, self.at)
+        if word is None:
+            raise NotJson(line, f"a value is wanted where {first or 'the end'!r} stands")
+        self.at = word.end()
+        try:
+            value = json.loads(word[0])
+        except ValueError as error:
+            raise NotJson(line, f"{word[0]} is not a number") from error
+        return Node(line, "number" if word[0][0] in "-0123456789" else "word", value=value)
+
+    def _string(self) -> str:
+        found = _STRING.match(self._text, self.at)
+        if found is None:
+            raise NotJson(self.line(), "a text in double quotes is wanted")
+        try:
+            text: str = json.loads(found[0])
+        except ValueError as error:
+            raise NotJson(self.line(), f"{found[0]} is not a text") from error
+        self.at = found.end()
+        return text
+
+    def _object(self, line: int, depth: int) -> Node:
+        node = Node(line, "object")
+        while self._more("}", bool(node.members)):
+            key = self._string()
+            self.skip()
+            if self._text[self.at : self.at + 1] != ":":
+                raise NotJson(self.line(), f"a colon is wanted after {key!r}")
+            self.at += 1
+            node.members.append((key, self.value(depth + 1)))
+        return node
+
+    def _array(self, line: int, depth: int) -> Node:
+        node = Node(line, "array")
+        while self._more("]", bool(node.items)):
+            node.items.append(self.value(depth + 1))
+        return node
+
+    def _more(self, closing: str, begun: bool) -> bool:
+        """Past what opens or separates; whether another member comes."""
+        if not begun:
+            self.at += 1
+        self.skip()
+        found = self._text[self.at : self.at + 1]
+        if found == closing:
+            self.at += 1
+            return False
+        if not begun:
+            return True
+        if found != ",":
+            raise NotJson(self.line(), f"a comma or {closing} is wanted where {found!r} stands")
+        line = self.line()
+        self.at += 1
+        self.skip()
+        if self._text[self.at : self.at + 1] == closing:
+            raise NotJson(line, f"a comma stands before {closing}")
+        return True

@@ -1,0 +1,54 @@
+"""Parameter files of Open MPI: `openmpi-mca-params.conf` and whatever OMPI_MCA_mca_base_param_files
+names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from plumbline_exporters.lint import ompi_parameters
+from plumbline_exporters.lint.assignments import of_parameters
+from plumbline_exporters.lint.finding import Context, Finding
+
+SUMMARY = "parameter file of Open MPI (name = value)"
+
+
+def recognises(name: str, text: str) -> bool:
+    """Every line is `name = value` with a name of a framework, not of the environment."""
+    given, strange = of_parameters(text)
+    if name.endswith("mca-params.conf"):
+        return True
+    return bool(given) and not strange and all(one.name == one.name.lower() for one in given)
+
+
+def refers(text: str) -> list[tuple[int, str]]:
+    """Lines and paths of the rules files that this file puts in force."""
+    given, _ = of_parameters(text)
+    wanted = (ompi_parameters.RULES, ompi_parameters.HAN_RULES)
+    return [(one.line, one.value) for one in given if one.name in wanted and one.value]
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    given, strange = of_parameters(text)
+    lines = text.splitlines()
+    for number in strange:
+        yield Finding(
+            number, "ignored", "not-a-parameter",
+            f"{lines[number - 1].strip()!r} is not name = value: Open MPI complains at every start "
+            "and goes on without it", "write name = value",
+        )  # fmt: skip
+    for one in given:
+        if one.value and re.fullmatch(r"([\"']).*\1", one.value):
+            yield Finding(
+                one.line, "misread", "quoted-value",
+                f"{one.name}: the quotes are part of the value here", "write it without quotes",
+            )  # fmt: skip
+    for one in given:
+        if one.name.startswith(ompi_parameters.PREFIX):
+            yield Finding(
+                one.line, "ignored", "environment-name",
+                f"{one.name} is the name in the environment; in a file nothing has it",
+                f"write {one.name.removeprefix(ompi_parameters.PREFIX)}",
+            )  # fmt: skip
+    ours = [one for one in given if not one.name.startswith(ompi_parameters.PREFIX)]
+    yield from ompi_parameters.findings(ours, context.target("openmpi"))

@@ -1,0 +1,102 @@
+"""MV2_* of MVAPICH2 2.x: values by message size, and what crashes (measured on 2.3 and 2.3.7;
+docs/libraries.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from plumbline_exporters import mv2_ranges
+from plumbline_exporters.lint import names
+from plumbline_exporters.lint.assignments import Assignment
+from plumbline_exporters.lint.finding import Finding, Target
+
+_REDUCE_SCATTER = "MV2_INTER_RED_SCAT_TUNING"
+_REDUCE = "MV2_INTER_REDUCE_TUNING"
+_MPI_T = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z]+)_COLLECTIVE_ALGORITHM\Z")
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith("MV2_") or bool(_MPI_T.match(name))
+
+
+def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
+    last = {one.name: one for one in given}
+    plain = [one for one in last.values() if not (one.value and mv2_ranges.has_sizes(one.value))]
+    yield from names.check(plain, target)
+    for one in last.values():
+        if one.value and mv2_ranges.has_sizes(one.value):
+            yield from _of_sizes(one, one.value, last, target)
+    yield from _of_indexed(last)
+    alone = last.get(_REDUCE_SCATTER)
+    if alone is not None and alone.value == "1" and _REDUCE not in last:
+        yield Finding(
+            alone.line, "fails", "reduce-wanted",
+            f"{_REDUCE_SCATTER}=1 crashes where {_REDUCE} is not set", f"set {_REDUCE} beside it",
+        )  # fmt: skip
+    for one in last.values():
+        match = _MPI_T.match(one.name)
+        if match is None:
+            continue
+        other = next((name for name in last if _is_of(name, match["collective"])), None)
+        if other is not None:
+            yield Finding(
+                one.line, "fails", "both-ways",
+                f"MPI_Init fails where {one.name} and {other} are both set", "leave one out",
+            )  # fmt: skip
+
+
+def _is_of(name: str, collective: str) -> bool:
+    return bool(re.match(rf"MV2_(?:INTER_|INTRA_)?{collective}_TUNING(?:_TWO_LEVEL)?\Z", name))
+
+
+def _of_sizes(
+    one: Assignment, value: str, last: dict[str, Assignment], target: Target
+) -> Iterator[Finding]:
+    if one.name not in mv2_ranges.SWITCHES:
+        yield Finding(
+            one.line, "misread", "no-sizes", f"{one.name} is not known to take sizes",
+            "give one number for all sizes",
+        )  # fmt: skip
+        return
+    try:
+        ranges = mv2_ranges.read(value)
+    except ValueError as error:
+        yield Finding(
+            one.line, "misread", "ranges", f"{one.name}: {error}",
+            "write ALGORITHM:0-LAST,ALGORITHM:NEXT-+ without a gap",
+        )  # fmt: skip
+        return
+    for name, needed in mv2_ranges.companions(one.name).items():
+        set_to = last.get(name)
+        if set_to is None or set_to.value not in (needed, None):
+            yield Finding(
+                one.line, "fails", "indexed-mode",
+                f"{one.name}: values by size crash in the library's indexed mode (for Bcast: do "
+                f"something else), which {name} turns off", f"set {name}={needed} beside it",
+            )  # fmt: skip
+    for each in ranges:
+        numbers = [known.parameters.get(one.name) for known in target.known]
+        if any(found and not found.takes(str(each.algorithm)) for found in numbers):
+            yield Finding(
+                one.line, "misread", "no-such-value",
+                f"{one.name}: algorithm {each.algorithm} is taken, without a word, for another one "
+                "that exists", "take a number of the library's list",
+            )  # fmt: skip
+
+
+def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
+    off = last.get(mv2_ranges.INDEXED)
+    if off is None or off.value != "0":
+        return
+    for name, algorithms in mv2_ranges.ONLY_INDEXED.items():
+        one = last.get(name)
+        for word in (one.value or "").split(",") if one else ():
+            number = word.partition(":")[0]
+            if one and number.isdecimal() and int(number) in algorithms:
+                yield Finding(
+                    one.line, "misread", "only-indexed",
+                    f"{name}: algorithm {number} is known in the indexed mode alone, which "
+                    f"{mv2_ranges.INDEXED}=0 turns off: another one is taken",
+                    "take another algorithm, or leave sizes and switches out",
+                )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Names and values of parameters, by what is known of a library: typing errors, dead parameters,
+values that are not taken."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from plumbline_exporters.lint.assignments import Assignment
+from plumbline_exporters.lint.finding import Effect, Finding, Target
+from plumbline_exporters.lint.known import Parameter
+
+_ALIKE = 0.85
+_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
+_FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
+
+# What a library does with a value that it does not take.
+_CONSEQUENCES: dict[str, tuple[Effect, str]] = {
+    "openmpi": ("ignored", "is not taken: the default stays"),
+    "mpich": ("fails", "ends every program in MPI_Init"),
+    "mvapich": ("fails", "ends every program in MPI_Init"),
+    "mvapich2": ("misread", "is taken, without a word, for another one that exists"),
+    "intelmpi": ("ignored", "makes it drop the whole variable"),
+}
+
+
+def is_true(value: str | None) -> bool:
+    """As Open MPI reads a switch; what is not known before the file runs counts as set."""
+    return value is None or value.lower() in _TRUE
+
+
+def check(
+    assignments: Iterable[Assignment], target: Target, *, prefix: str = ""
+) -> Iterator[Finding]:
+    """`prefix` is what the environment puts before a name."""
+    for one in assignments:
+        found = [known.parameters.get(one.name) for known in target.known]
+        there = [parameter for parameter in found if parameter is not None]
+        if not there:
+            yield from _unknown(one, target, prefix)
+        elif all(parameter.dead for parameter in there):
+            yield Finding(
+                one.line, "ignored", "dead-parameter",
+                f"{prefix}{one.name} changes nothing: {there[0].dead}", "leave it out",
+            )  # fmt: skip
+        elif one.value is not None and not any(_takes(each, one.value) for each in there):
+            effect, what = _CONSEQUENCES[target.family]
+            yield Finding(
+                one.line, effect, "no-such-value",
+                f"{prefix}{one.name}: {one.value!r} {what}", f"take {there[0].choices()}",
+            )  # fmt: skip
+
+
+def _takes(parameter: Parameter, value: str) -> bool:
+    """Numbers may have a suffix; a switch has several spellings."""
+    if parameter.values and parameter.values <= _TRUE | _FALSE:
+        return value.lower() in _TRUE | _FALSE
+    factor = _FACTORS.get(value[-1:].lower())
+    if factor and value[:-1].isdecimal() and parameter.least is not None:
+        return parameter.takes(str(int(value[:-1]) * factor))
+    return parameter.takes(value)
+
+
+def _unknown(one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
+    """Silent where the name may belong to a part that nothing is known of."""
+    if not target.known:
+        return
+    elsewhere = [known for known in target.others if one.name in known.parameters]
+    if elsewhere:
+        versions = " and ".join(known.versions() for known in elsewhere)
+        yield Finding(
+            one.line, "ignored", "other-version",
+            f"{prefix}{one.name} is a parameter of {target.family} {versions}, not of this version",
+            "leave it out, or take what took its place",
+        )  # fmt: skip
+        return
+    names = [name for known in target.known for name in known.parameters]
+    near = difflib.get_close_matches(one.name, names, n=1, cutoff=_ALIKE)
+    component = "_".join(one.name.split("_")[:2]) + "_"
+    spoken = any(known.speaks_of(one.name) for known in target.known)
+    if near or (spoken and any(name.startswith(component) for name in names)):
+        yield Finding(
+            one.line, "ignored", "unknown-name",
+            f"{target.family} has no {prefix}{one.name}, and says nothing of names that it does "
+            "not know", f"did you mean {prefix}{near[0]}?" if near else "leave it out",
+        )  # fmt: skip

@@ -1,0 +1,85 @@
+"""Environments: POSIX and C shell files, module files, job scripts, NAME=VALUE lists. Variables of
+every library that is known may stand in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from plumbline_exporters.lint import (
+    impi_variables,
+    mpich_variables,
+    mv2_variables,
+    ompi_parameters,
+)
+from plumbline_exporters.lint.assignments import Assignment, is_plain, of_shell
+from plumbline_exporters.lint.finding import Context, Finding
+
+SUMMARY = "environment: shell file, module file, job script, or NAME=VALUE lines"
+_FILES = (
+    ompi_parameters.PREFIX + ompi_parameters.RULES,
+    ompi_parameters.PREFIX + ompi_parameters.HAN_RULES,
+    *mpich_variables.TABLES,
+)
+_OURS = re.compile(r"(?:OMPI_MCA_|MPIR_CVAR_|MPICH_|MVP_|MV2_|I_MPI_)\w+\Z")
+_SPACED = re.compile(r"\s*(?:export\s+)?(?P<name>\w+)(?:\s+=\s*|\s*=\s+)(?P<value>[^\s=]\S*)")
+_PRELOAD = "LD_PRELOAD"
+
+
+def recognises(name: str, text: str) -> bool:
+    if text.startswith(("#!", "#%Module")):
+        return True
+    if name.endswith((".sh", ".csh", ".lua", ".env", ".sbatch", ".slurm")):
+        return True
+    return any(_OURS.match(one.name) or one.name == _PRELOAD for one in of_shell(text))
+
+
+def refers(text: str) -> list[tuple[int, str]]:
+    return [(one.line, one.value) for one in of_shell(text) if one.name in _FILES and one.value]
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    given = of_shell(text)
+    plain = is_plain(text)
+    yield from _of_shells(text, given, plain)
+    heard = [one for one in given if one.exported or plain]
+    openmpi = [
+        msgspec.structs.replace(one, name=one.name.removeprefix(ompi_parameters.PREFIX))
+        for one in heard
+        if one.name.startswith(ompi_parameters.PREFIX)
+    ]
+    target = context.target("openmpi")
+    yield from ompi_parameters.findings(openmpi, target, ompi_parameters.PREFIX)
+    intel = [one for one in heard if one.name.startswith("I_MPI_")]
+    yield from impi_variables.findings(intel, context.target("intelmpi"))
+    second = [one for one in heard if mv2_variables.is_ours(one.name)]
+    yield from mv2_variables.findings(second, context.target("mvapich2"))
+    mpich = [one for one in heard if mpich_variables.is_ours(one.name) and one not in second]
+    yield from mpich_variables.findings(mpich, context.of_mpich())
+
+
+def _of_shells(text: str, given: list[Assignment], plain: bool) -> Iterator[Finding]:
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _SPACED.match(line)
+        if match is not None and _OURS.match(match["name"]):
+            yield Finding(
+                number, "ignored", "blank-at-equals",
+                f"{match['name']}: with a blank beside the = a shell sets nothing",
+                f"write {match['name']}={match['value']}",
+            )  # fmt: skip
+    for one in given:
+        if _OURS.match(one.name) and not (one.exported or plain):
+            yield Finding(
+                one.line, "ignored", "not-exported",
+                f"{one.name} is a variable of the shell alone: programs do not get it",
+                f"write export {one.name}=…",
+            )  # fmt: skip
+        if one.name == _PRELOAD and one.exported and not one.depends:
+            yield Finding(
+                one.line, "reaches", "preload-everywhere",
+                f"{_PRELOAD} is loaded into every program that is started from here, the shell's "
+                "own and mpirun too, and not into the ranks alone",
+                "let the launcher set it for the ranks (mpirun -x, -genv, I_MPI_GTOOL)",
+            )  # fmt: skip

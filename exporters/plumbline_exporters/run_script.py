@@ -1,0 +1,67 @@
+"""plumbline-run: a program that starts another one with everything in force, variants too, and
+leaves the environment that called it alone. Modulefiles and csh name it: they preload nothing."""
+
+from __future__ import annotations
+
+import shlex
+
+from plumbline_exporters import env, environment, installed
+from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.registry import exporter
+
+FILE_NAME = environment.WRAPPER
+
+_SCRIPT = """\
+if [ $# = 0 ]; then
+    echo "usage: {name} mpirun OPTIONS PROGRAM" >&2
+    exit 2
+fi
+"""
+
+_CHECK = """\
+# A library is asked by the tool beside its mpirun. Another version is refused.
+plumbline_start=$(command -v -- "$1") || plumbline_start=
+case "${{plumbline_start##*/}}" in
+mpirun* | mpiexec* | orterun | prterun) plumbline_tool=${{plumbline_start%/*}}/{tool} ;;
+*) plumbline_tool={tool} ;;
+esac
+if command -v -- "$plumbline_tool" >/dev/null 2>&1; then
+    plumbline_said=$("$plumbline_tool" {options}2>/dev/null </dev/null | {{
+        read -r line
+        printf %s "$line"
+    }})
+    case "$plumbline_said" in
+    "" | *{answer} | *{answer}[!0-9.]*) ;;
+    *)
+        echo "{name}: made for "{library}", and $plumbline_tool says: $plumbline_said;" \\
+            "call its own mpirun, or run a campaign for this library" >&2
+        exit 1
+        ;;
+    esac
+fi
+unset plumbline_start plumbline_tool plumbline_said
+"""
+
+
+@exporter(
+    environment.WRAPPER,
+    "program that starts another with everything in force",
+    needs=("env", "impi-env", "mpich-env", "mvapich-env", "mvapich2-env", "simgrid-env"),
+)
+def files(bundle: Bundle) -> dict[str, str]:
+    lines = ["#!/bin/sh"]
+    lines += heading(bundle, "Starts a program with the winners in force, written by Plumbline.")
+    lines.append(f"# Use: {shlex.quote(str(bundle.directory / FILE_NAME))} mpirun -n 4 ./app")
+    text = "\n".join(lines) + "\n" + _SCRIPT.format(name=FILE_NAME)
+    asked = installed.question(bundle.library)
+    if asked is not None:
+        text += _CHECK.format(
+            name=FILE_NAME,
+            tool=asked.tool,
+            options="".join(f"{shlex.quote(word)} " for word in asked.words[1:]),
+            answer=shlex.quote(asked.answer),
+            library=shlex.quote(bundle.library.id),
+        )
+    script = shlex.quote(str(bundle.directory / env.FILE_NAME))
+    text += f'PLUMBLINE_CHECKED=1\n. {script}\nunset PLUMBLINE_CHECKED\nexec "$@"\n'
+    return {FILE_NAME: text}

@@ -1,0 +1,201 @@
+"""Figures of one sweep: the product's campaign on the replay, and what it is compared with."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline import campaign, identity, proof
+from plumbline.measure import Laboratory
+from plumbline.search.candidates import DEFAULT
+from plumbline_db import runs, searches
+from plumbline_db.connection import Database
+from plumbline_db.records import Verdict
+from plumbline_exporters import env
+
+from . import baselines
+from .answers import Answers
+from .around import AS_IT_IS, Choices, choices_of, in_force
+from .baselines import RUNS, Trials
+from .replay import Replay
+from .sweeps import Here
+from .truth import Cell, Truth
+
+SEARCH = "search"
+PRODUCT = "plumbline"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
+    the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
+    their trials. `worst_at`: the cell of the worst regret. `removable`: of the product's table."""
+
+    sweep: str
+    strategy: str
+    seed: int
+    launches: int
+    seconds: float
+    share: float
+    cells: int
+    regret_mean: float
+    regret_worst: float
+    worst_at: str
+    before: int
+    left: int
+    removable: list[str]
+    campaign_launches: int = 0
+    campaign_seconds: float = 0.0
+    whole_share: float = 0.0
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What a campaign on a replay came to."""
+
+    launches: int
+    seconds: float
+    campaign_launches: int
+    campaign_seconds: float
+    searched: list[Cell]
+    choices: Choices
+
+
+def replay(here: Here, answers: Answers, seed: int) -> Replayed:
+    """The product's campaign, in a database of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="plumbline-") as folder,
+        Database.open(Path(folder, "bench.db"), write=True) as db,
+    ):
+        starter = Replay(campaign.starter(here.bench, here.settings), here, answers, seed)
+        begun = identity.begin(db, here.bench, here.settings, new=True)
+        output = Path(folder, "exports")
+        lab = Laboratory(db, begun.id, starter)
+        campaign.Loop(lab, here.bench, begun, here.settings, output).run()
+        script = output / env.FILE_NAME
+        around = AS_IT_IS
+        if script.exists():
+            extra = proof.environment_of(script, starter.clean_environment())
+            around = in_force(here, extra)
+        launches = runs.listing(db, begun.id)
+        own = [one for one in launches if one.suite.startswith(SEARCH)]
+        found = searches.all_searches(db, begun.id)
+        return Replayed(
+            len(own),
+            sum(one.seconds for one in own),
+            len(launches),
+            sum(one.seconds for one in launches),
+            sorted({(one.function, one.bytes) for one in found if one.opened_by}),
+            choices_of(here, around),
+        )
+
+
+def rows(
+    here: Here, answers: Answers, seeds: Sequence[int], say: Callable[[str], None]
+) -> list[Row]:
+    """The product first, then the others, seed by seed."""
+    truth = Truth(here, answers)
+    plain = dict.fromkeys(here.cells(), DEFAULT)
+    before = truth.table(plain)
+    runs_each = 1 if here.sweep.simulated else RUNS
+    every = list(dict.fromkeys(function for function, _ in here.cells()))
+    found: list[Row] = []
+    for seed in seeds:
+        say(f"{here.sweep.name}: campaign, seed {seed}")
+        done = replay(here, answers, seed)
+        cells = done.searched
+        functions = list(dict.fromkeys(function for function, _ in cells))
+        sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
+        baselines.exhaustive(sweep, functions, runs_each)
+        baselines.exhaustive(whole, every, runs_each)
+        say(f"{here.sweep.name}: others, seed {seed}")
+        guess, model = (Trials(here, answers, truth, seed) for _ in range(2))
+        baselines.at_random(guess, functions, done.seconds, seed)
+        baselines.tpe(model, functions, done.seconds, seed)
+        product = _row(
+            here,
+            truth,
+            PRODUCT,
+            seed,
+            done.launches,
+            done.seconds,
+            sweep,
+            before,
+            cells,
+            done.choices,
+        )
+        product = msgspec.structs.replace(
+            product,
+            campaign_launches=done.campaign_launches,
+            campaign_seconds=done.campaign_seconds,
+            whole_share=done.seconds / whole.seconds,
+        )
+        found.append(product)
+        for name, trials in (("exhaustive", sweep), ("random", guess), ("TPE", model)):
+            found.append(
+                _row(
+                    here,
+                    truth,
+                    name,
+                    seed,
+                    trials.launches,
+                    trials.seconds,
+                    sweep,
+                    before,
+                    cells,
+                    trials.choices(),
+                )
+            )
+        for one in found[-4:]:
+            say(line(one))
+    return found
+
+
+def _row(
+    here: Here,
+    truth: Truth,
+    strategy: str,
+    seed: int,
+    launches: int,
+    seconds: float,
+    sweep: Trials,
+    before: Sequence[Verdict],
+    cells: Sequence[Cell],
+    choices: Choices,
+) -> Row:
+    regrets = truth.regrets(cells, choices)
+    table = truth.table(choices)
+    worst = max(regrets, key=lambda one: one.regret, default=None)
+    removable = truth.removable(choices, table) if strategy == PRODUCT else []
+    return Row(
+        here.sweep.name,
+        strategy,
+        seed,
+        launches,
+        seconds,
+        seconds / sweep.seconds if sweep.seconds else 0.0,
+        len(cells),
+        statistics.mean(one.regret for one in regrets) if regrets else 0.0,
+        worst.regret if worst else 0.0,
+        ""
+        if worst is None
+        else f"{worst.function} {worst.bytes}: {worst.chosen} and not {worst.best}",
+        _count(before),
+        _count(table),
+        [f"{one.guideline} {one.function} {one.bytes}: {one.ratio:.3f}" for one in removable],
+    )
+
+
+def _count(verdicts: Sequence[Verdict]) -> int:
+    return sum(one.verdict == "violated" and one.replaceable for one in verdicts)
+
+
+def line(row: Row) -> str:
+    return (
+        f"{row.sweep:12} {row.seed:2} {row.strategy:10} {row.launches:5} launches "
+        f"{row.seconds:8.1f} s {100 * row.share:6.1f} %  regret {100 * row.regret_mean:6.2f} % "
+        f"{100 * row.regret_worst:7.2f} %  violations {row.before:3} -> {row.left:3}"
+        + (f", {len(row.removable)} removable" if row.strategy == PRODUCT else "")
+    )

@@ -1,0 +1,204 @@
+"""Records a sweep: the whole space in every cell, through the product's own Starter.
+
+A simulated machine has a launch for each option of each function (all its sizes), one of everything
+else for each function, and launches in which functions have options at the same time: what comes
+out otherwise there depends on the options of others (`Dependent` in exact.py). Of a real machine a
+launch has everything, blocks in random order, and there are several."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from plumbline import campaign, tables
+from plumbline.measure import culprit
+from plumbline.plan import PlanCase
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.starter import Starter
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
+
+from .store import Recorded, Store, Timed
+from .sweeps import Here
+
+PROCESSES = 2
+TOGETHER = "together"
+_ATTEMPTS = 3
+_PATIENCE_SECONDS = 3600.0
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One launch that is to be recorded."""
+
+    name: str
+    options: dict[str, str]
+    cases: tuple[PlanCase, ...]
+    seed: int = 0
+
+
+def record(here: Here, store: Store, say: Callable[[str], None]) -> None:
+    """What the store lacks. Goes on where it was interrupted."""
+    every = list(items(here))
+    missing = [one for one in every if not store.has(one.name)]
+    say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
+    patient = msgspec.structs.replace(here.settings, launch_timeout_seconds=_PATIENCE_SECONDS)
+    starter = campaign.starter(here.bench, patient)
+    at_once = PROCESSES if here.sweep.simulated and here.settings.nprocs < 64 else 1
+    stop = threading.Event()
+
+    def one(item: Item) -> None:
+        if not stop.is_set():
+            store.add(launch(here, starter, item))
+            done = sum(store.has(each.name) for each in every)
+            say(f"{here.sweep.name}: {done} of {len(every)}: {item.name}")
+
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            for _ in pool.map(one, missing):
+                pass
+        finally:
+            stop.set()
+
+
+def items(here: Here) -> Iterator[Item]:
+    """Every launch of the sweep."""
+    table, cells = here.cases(), here.cells()
+    if not here.sweep.simulated:
+        cases = [*table]
+        for function, size in cells:
+            cases += [one.case(function, size) for one in here.space(function, size)]
+        for number in range(here.sweep.launches):
+            hot = here.bench.space.hot_environment
+            yield Item(f"whole-{number:02d}", hot, tuple(dict.fromkeys(cases)), number)
+        return
+    functions = list(dict.fromkeys(function for function, _ in cells))
+    knobs = {name: _knobs(here, name) for name in functions}
+    for name in functions:
+        cases = [case for case in table if case.function == name]
+        own = [size for function, size in cells if function == name]
+        ours = [one for size in own for one in _ours(here, name, size)]
+        yield Item(f"{name} default", {}, tuple(dict.fromkeys([*cases, *ours])))
+        for one in knobs[name]:
+            plain = tuple(PlanCase(name, size) for size in own)
+            yield Item(f"{name} {_label(one)}", dict(one.knobs), plain)
+    yield from _together(knobs, cells)
+
+
+def _together(
+    knobs: dict[str, list[Candidate]], cells: Sequence[tuple[str, int]]
+) -> Iterator[Item]:
+    """Every option once beside options of the other functions, and every default beside them."""
+    cases = tuple(PlanCase(function, size) for function, size in cells)
+    names = list(knobs)
+    for number in range(max(len(those) for those in knobs.values())):
+        chosen = {
+            name: those[(number + place) % len(those)]
+            for place, (name, those) in enumerate(knobs.items())
+            if those
+        }
+        options = dict(pair for one in chosen.values() for pair in one.knobs)
+        yield Item(f"{TOGETHER} {number}", options, cases)
+    for name in names:
+        options = dict(
+            pair
+            for other in names
+            if other != name and knobs[other]
+            for pair in knobs[other][0].knobs
+        )
+        own = tuple(case for case in cases if case.function == name)
+        yield Item(f"{TOGETHER} {name} default", options, own)
+
+
+def _knobs(here: Here, function: str) -> list[Candidate]:
+    return [one for one in here.menu.first(function) if one.is_knobs]
+
+
+def _ours(here: Here, function: str, size: int) -> list[PlanCase]:
+    found = here.space(function, size)
+    return [one.case(function, size) for one in found if not one.is_knobs and one != DEFAULT]
+
+
+def _label(candidate: Candidate) -> str:
+    return " ".join(f"{name}={value}" for name, value in candidate.knobs)
+
+
+def launch(
+    here: Here, starter: Starter, item: Item, extra: dict[str, str] | None = None
+) -> Recorded:
+    """One launch, again without the case that was under way when it failed; what is left over when
+    nothing is to blame has failed. `extra`: its environment, where that is not the options'."""
+    left = list(item.cases)
+    failed: list[Timed] = []
+    environment = extra
+    if environment is None:
+        family = here.bench.family
+        environment = family.in_environment(item.options) if here.sweep.simulated else item.options
+    blameless = 0
+    while left:
+        plan = tables.plan(here.settings, left)
+        plan = msgspec.structs.replace(
+            plan, name="sweep", seed=here.settings.seed + item.seed, knobs=here.bench.space.switch
+        )
+        if here.sweep.blocks:
+            plan = msgspec.structs.replace(
+                plan, blocks=here.sweep.blocks, warmup=here.sweep.warmup, rewarm=1
+            )
+        run, records = starter.start("sweep", "sweep", item.seed, plan.text(), dict(environment))
+        if run.outcome == "finished":
+            return _condensed(item, run, records, left, failed)
+        guilty = culprit(run)
+        if guilty is None:
+            blameless += 1
+            if blameless == _ATTEMPTS:
+                if not here.sweep.simulated:
+                    raise PlumblineError(f"a launch failed: {run.reason}\n{run.stderr[-500:]}")
+                failed += [_failed(one, run) for one in left]
+                break
+            continue
+        failed.append(_failed(left.pop(guilty), run))
+    return Recorded(item.name, item.options, [], None, 0.0, 0, 0, failed)
+
+
+def _failed(case: PlanCase, run: Run) -> Timed:
+    knobs = dict(case.knobs)
+    return Timed(case.function, case.bytes, case.variant, knobs, "failed", run.reason, [])
+
+
+def _condensed(
+    item: Item, run: Run, records: Sequence[ProbeRecord], cases: list[PlanCase], failed: list[Timed]
+) -> Recorded:
+    checks = {one.case: one for one in records if isinstance(one, Check)}
+    blocks: dict[int, dict[int, list[int]]] = {}
+    for one in records:
+        if isinstance(one, Samples):
+            blocks.setdefault(one.case, {})[one.block] = one.ns
+    header = next(one for one in records if isinstance(one, Header))
+    footer = next(one for one in records if isinstance(one, Footer))
+    assert sum(isinstance(one, CaseRecord) for one in records) == len(cases)
+    timed = []
+    for number, case in enumerate(cases):
+        check, samples = checks[number], blocks.get(number, {})
+        timed.append(
+            Timed(
+                case.function,
+                case.bytes,
+                case.variant,
+                dict(case.knobs),
+                check.outcome,
+                check.detail,
+                [samples[block] for block in sorted(samples)],
+            )
+        )
+    return Recorded(
+        item.name,
+        item.options,
+        [],
+        header,
+        run.seconds,
+        footer.wall_ns,
+        footer.timed_ns,
+        timed + failed,
+    )

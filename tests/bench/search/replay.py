@@ -1,0 +1,150 @@
+"""A Starter that answers each plan's launch from a recorded sweep, so that the product's own loop
+runs unchanged. What a launch would have taken is its seconds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
+from plumbline.plan import PlanCase
+from plumbline.starter import Starter, run_id, under_way
+from plumbline_db.records import (
+    Begin,
+    Check,
+    ConfigRecord,
+    Footer,
+    KnobReading,
+    Order,
+    ProbeRecord,
+    Run,
+    Samples,
+)
+from tests.tuner.simulated import parse
+
+from .answers import Answer, Answers
+from .around import in_force
+from .sweeps import Here
+
+_CHECK_CALLS = 2  # the library's own call, and the case
+_STARTED = "2026-01-01T00:00:00.000+00:00"
+
+
+class Replay(Starter):
+    """`seed`: of what a launch is drawn from. It is one of the recorded launches; each of its
+    blocks is one of theirs, the same for all cases; samples are drawn from that block. All of it
+    with replacement, and from the name of the launch: an interrupted campaign meets the same."""
+
+    def __init__(self, starter: Starter, here: Here, answers: Answers, seed: int) -> None:
+        self.family, self.placement = starter.family, starter.placement
+        self._launcher = starter._launcher
+        self._inner = starter
+        self._here = here
+        self._answers = answers
+        self._draw = seed
+
+    def clean_environment(self) -> dict[str, str]:
+        return self._inner.clean_environment()
+
+    def refusal(self, text: str) -> str | None:
+        del text
+        return None
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        settings, configs, cases = parse(text)
+        around = in_force(self._here, extra)
+        planned = [
+            PlanCase(
+                one.function,
+                one.bytes,
+                one.variant,
+                tuple(sorted(configs.get(one.config, {}).items())),
+                plain_duplicate=one.config == "plain",
+                ranks=one.ranks,
+            )
+            for one in cases
+        ]
+        chance = random.Random(f"{self._draw} {suite} {sequence} {settings['seed']}")
+        number = chance.randrange(self._answers.launches)
+        blocks = int(settings["blocks"])
+        warm = int(settings["warmup"]) + (blocks - 1) * int(settings["rewarm"])
+        header = msgspec.structs.replace(
+            self._answers.header,
+            run=settings["run"],
+            sync=settings["sync"],
+            seed=int(settings["seed"]),
+            blocks=blocks,
+            warmup=int(settings["warmup"]),
+            rewarm=int(settings["rewarm"]),
+            environment=dict(extra),
+        )
+        records: list[ProbeRecord] = [header]
+        for id, knobs in configs.items():
+            readings = {name: KnobReading(value, value) for name, value in knobs.items()}
+            records.append(ConfigRecord(id, True, "", readings))
+        records += cases
+        answers = [] if around.spoilt else self._answers.of(planned, around)
+        seconds = timed = 0.0
+        failed = around.spoilt
+        for case, answer in zip(cases, answers, strict=False):
+            records.append(Begin(case.case))
+            if answer.outcome == "failed":
+                failed = True
+                break
+            records.append(Check(case.case, answer.outcome, answer.detail))  # type: ignore[arg-type]
+            if answer.outcome == "ok":
+                calls = warm + blocks * case.reps
+                once = float(np.median(answer.ns[number])) / 1e9
+                timed += calls * once
+                seconds += (calls + _CHECK_CALLS) * once * self._answers.call_factor
+        if not failed:
+            records += self._blocks(chance, number, blocks, answers, [one.reps for one in cases])
+            records.append(Footer(len(cases), round(timed * 1e9), round(seconds * 1e9)))
+        reason = ""
+        if failed:
+            guilty = under_way(records)
+            reason = "exit status 134" + (
+                "" if guilty is None else f", with case {guilty} under way"
+            )
+        run = Run(
+            id=run_id(campaign, suite, sequence),
+            campaign=campaign,
+            suite=suite,
+            sequence=sequence,
+            outcome="failed" if failed else "finished",
+            reason=reason,
+            argv=["replay", self._here.sweep.name],
+            environment=extra,
+            plan=text,
+            stderr=f"has no algorithm '{NO_SUCH_ALGORITHM}'" if around.spoilt else "",
+            started=_STARTED,
+            seconds=self._answers.overhead_seconds + seconds,
+            timed_seconds=timed,
+        )
+        return run, records
+
+    def _blocks(
+        self,
+        chance: random.Random,
+        number: int,
+        blocks: int,
+        answers: Sequence[Answer],
+        reps: Sequence[int],
+    ) -> list[ProbeRecord]:
+        running = [case for case, one in enumerate(answers) if one.outcome == "ok"]
+        draw = np.random.default_rng(chance.getrandbits(64))
+        found: list[ProbeRecord] = []
+        for block in range(blocks):
+            found.append(Order(block, chance.sample(running, len(running))))
+            place = draw.random()
+            for case in running:
+                recorded = answers[case].ns[number]
+                those = recorded[int(place * len(recorded))]
+                ns = draw.choice(those, reps[case])
+                found.append(Samples(case, block, [], [round(one) for one in ns]))
+        return found

@@ -1,0 +1,135 @@
+"""Which sweeps there are: the machine, the functions and the sizes of each, and what may be chosen
+in a cell of them. Measures nothing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from plumbline import campaign, identity, tables
+from plumbline.guidelines import Guidelines
+from plumbline.plan import PlanCase
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.settings import Settings, load
+from plumbline.simulation import SELECTORS
+from plumbline.workbench import Workbench, workbench
+
+# Factors of four, so that blocks of 32 ranks are whole.
+_SIZES = [64, 1024, 4096, 16384, 65536]
+_PATTERNS = [f"GL{number}" for number in (3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 26)]
+_FEW = ["GL3", "GL4", "GL7", "GL8", "GL12"]
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """`keys` are those of a campaign file. `launches`: how often the whole of it is recorded, in
+    `blocks` each (0: those of the campaign) after `warmup` calls; one launch decides on a simulated
+    machine."""
+
+    name: str
+    keys: dict[str, Any]
+    launches: int = 1
+    blocks: int = 0
+    warmup: int = 8
+
+    @property
+    def simulated(self) -> bool:
+        return "simulate" in self.keys
+
+
+def _all() -> list[Sweep]:
+    patterns = {"guidelines": ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]}
+    sizes = {"sizes": [256, 1024, 4096, 16384, 65536]}
+    found = [Sweep("openmpi-4", {"nprocs": 4} | sizes | patterns, launches=12, blocks=4)]
+    for selector in SELECTORS:
+        keys = {"simulate": selector, "nprocs": 32, "guidelines": _PATTERNS, "sizes": _SIZES}
+        found.append(Sweep(f"{selector}-32", keys))
+    for selector in SELECTORS:
+        keys = {"simulate": selector, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
+        found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
+    return found
+
+
+SWEEPS = {one.name: one for one in _all()}
+
+
+class Here(msgspec.Struct, frozen=True):
+    """What a sweep is on this machine."""
+
+    sweep: Sweep
+    settings: Settings
+    bench: Workbench
+    guidelines: Guidelines
+    menu: Menu
+    spaces: dict[tuple[str, int], dict[Candidate, None]] = msgspec.field(default_factory=dict)
+
+    def cases(self) -> list[PlanCase]:
+        """Of the table."""
+        return tables.cases(self.guidelines, self.settings)
+
+    def cells(self) -> list[tuple[str, int]]:
+        sizes = tables.sizes_of(self.guidelines, self.settings)
+        return [(function, size) for function, those in sizes.items() for size in those]
+
+    def space(self, function: str, size: int) -> dict[Candidate, None]:
+        """What may be chosen in a cell: the default; the library's algorithms and our own variants,
+        each with every value of each of its parameters; mock-ups that a guideline names."""
+        if (function, size) not in self.spaces:
+            self.spaces[function, size] = dict.fromkeys(self._space(function, size))
+        return self.spaces[function, size]
+
+    def _space(self, function: str, size: int) -> Iterator[Candidate]:
+        named = {one.variant for one in self.guidelines.patterns if one.lhs == function}
+        left_out = self.menu.mockups(function) - named - set(self.guidelines.split.names())
+        yield DEFAULT
+        for one in self.menu.first(function):
+            if one.variant in left_out:
+                continue
+            choices = self.menu.choices(function, one, size)
+            for values in itertools.product(*choices.values()):
+                chosen = dict(zip(choices, values, strict=True))
+                yield self.menu.with_parameters(one, chosen) if chosen else one
+            yield one
+
+    def named(self, function: str, size: int, knobs: Mapping[str, str]) -> Candidate:
+        """The candidate of the space that these knobs are: a rules file spells out what a candidate
+        leaves at its default, and does not say what holds for the whole process."""
+        entry = self.bench.space.of(function)
+        exact = Candidate(knobs=tuple(sorted(knobs.items())))
+        if not knobs or entry is None or exact in self.space(function, size):
+            return exact
+        fitting = []
+        for number, (name, at) in enumerate(self.cells()):
+            if name != function:
+                continue
+            for one in self.space(function, at):
+                own = dict(one.knobs)
+                if own.get(entry.knob) == knobs.get(entry.knob) is not None:
+                    differ = sum(
+                        knobs.get(knob, value) != value
+                        for knob, value in own.items()
+                        if knob.startswith(entry.knob)
+                    )
+                    fitting.append((differ, at != size, len(own), number, one))
+        return min(fitting)[-1] if fitting else exact
+
+
+def here(sweep: Sweep, **keys: Any) -> Here:
+    """Raises PlumblineError where the library is not here, or not built for."""
+    settings = load(None, sweep.keys | keys)
+    bench = workbench(settings=settings)
+    menu = Menu(
+        bench.space,
+        bench.installation.library,
+        bench.knobs,
+        campaign.candidates(
+            bench,
+            settings,
+            oversubscribed=settings.placement(bench.launcher.processing_units()).oversubscribed,
+        ),
+        settings.nprocs,
+        witnesses=bench.catalogue.variants,
+    )
+    return Here(sweep, settings, bench, identity.chosen(bench, settings), menu)

@@ -1,0 +1,67 @@
+"""Our lines among those of others: put in, found again, taken out, and never anybody else's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.applied.blocks import block, find, put, without
+from plumbline_db.errors import PlumblineError
+
+OURS = block("openmpi", 3, ["a = 1", "b = 2"])
+
+
+def test_what_a_block_looks_like() -> None:
+    assert OURS.splitlines() == [
+        "# >>> plumbline openmpi 3 >>> written by plumbline apply, taken out by plumbline rollback",
+        "a = 1",
+        "b = 2",
+        "# <<< plumbline openmpi <<<",
+    ]
+
+
+def test_it_takes_the_place_of_the_one_before() -> None:
+    text = put("first\nsecond\n", "openmpi", OURS) + "third\n"
+    new = put(text, "openmpi", block("openmpi", 4, ["c = 3"]))
+    assert new.splitlines()[:2] == ["first", "second"] and new.endswith("third\n")
+    found = find(new, "openmpi")
+    assert found is not None and found.number == 4
+    assert without(new, "openmpi") == "first\nsecond\nthird\n"
+
+
+def test_blocks_of_others_stay() -> None:
+    text = put(OURS, "intelmpi", block("intelmpi", 1, ["x"]))
+    assert without(text, "openmpi") == block("intelmpi", 1, ["x"])
+    assert find(text, "open") is None and find(text, "openmpi 3") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OURS + OURS,
+        OURS.splitlines()[0],
+        OURS.splitlines()[-1],
+        "\n".join(reversed(OURS.splitlines())),
+        OURS + OURS.splitlines()[-1],
+    ],
+)
+def test_damaged_marks_are_refused(text: str) -> None:
+    for work in (find, without, lambda text, name: put(text, name, OURS)):
+        with pytest.raises(PlumblineError, match=r"marks of plumbline openmpi are damaged \(line"):
+            work(text, "openmpi")
+
+
+LINES = st.lists(st.text(st.characters(exclude_characters="\n"), max_size=20), max_size=6)
+
+
+@given(lines=LINES, ended=st.booleans(), following=LINES)
+def test_what_others_write_is_theirs(lines: list[str], ended: bool, following: list[str]) -> None:
+    """Whatever it is, up to the line break that a last line has to get."""
+    text = "\n".join(lines) + ("\n" if ended else "")
+    whole = put(text, "openmpi", OURS)
+    grown = text if not text or text.endswith("\n") else text + "\n"
+    assert without(whole, "openmpi") == grown
+    after = "".join(f"{line}\n" for line in following)
+    assert without(whole + after, "openmpi") == grown + after
+    assert put(whole, "openmpi", OURS) == whole

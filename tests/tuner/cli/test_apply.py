@@ -1,0 +1,210 @@
+"""plumbline apply and rollback as they are typed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import doctor, fits, paths
+from plumbline.applied import places, standing
+from plumbline.libraries import Knob, families
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline_db.errors import PlumblineError
+from tests.db import build
+from tests.tuner import simulated
+from tests.tuner.cli.command import Result, plumbline
+
+Finished = tuple[Path, Result]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a user of the simulated Open MPI, which reads a file of his and one of the site."""
+    found = tmp_path / "home"
+    found.mkdir()
+    monkeypatch.setenv("HOME", str(found))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
+    files = Knob("mca_base_param_files", listed, "string", False, {})
+    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
+    here = simulated.bench()
+    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
+    (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
+    return found
+
+
+def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
+    database, _ = finished
+    file = home / ".openmpi" / "mca-params.conf"
+    said = plumbline("apply", "--user", "--dry-run", "--db", database)
+    assert said.status == 0, said.err
+    assert "+coll_tuned_use_dynamic_rules = 1\n" in said.out
+    assert f"{file} would be made" in said.err and "in force would be openmpi-4.1.4-4x" in said.err
+    assert list(home.iterdir()) == []
+    said = plumbline("apply", "--user", "--db", database)
+    assert said.status == 0 and f"{file} was made" in said.err
+    assert "(set 1 of openmpi)" in said.err
+    assert plumbline("apply", "--user", "--db", database).err.count("nothing to change") == 1
+    said = plumbline("rollback", "--user")
+    assert said.status == 0 and f"{file} was removed" in said.err
+    assert "-coll_tuned_use_dynamic_rules = 1\n" in said.out
+    assert "in force is nothing" in said.err and not file.exists()
+
+
+def test_as_json(finished: Finished, home: Path) -> None:
+    done = plumbline("apply", "--user", "--json", "--db", finished[0]).json
+    assert (done["scope"], done["set"], done["previous"], done["dry_run"]) == ("user", 1, 0, False)
+    (change,) = done["changes"]
+    assert (change["action"], Path(change["path"]).name) == ("create", "mca-params.conf")
+    assert {Path(one).name for one in done["files"]} >= {"ompi-rules.conf", "plumbline-run"}
+    undone = plumbline("rollback", "--user", "--json").json
+    assert (undone["set"], undone["previous"]) == (0, 1)
+
+
+def test_in_a_tree_of_modules(finished: Finished, home: Path) -> None:
+    """And by a real module command, where there is one."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
+        tree = Path(made, "modules")
+        tree.parent.chmod(0o755)
+        said = plumbline("apply", "--modules", tree, "--db", finished[0])
+        assert said.status == 0, said.err
+        assert f"module use {tree} && module load plumbline/openmpi-4.1.4" in said.err
+        ours = tree / "plumbline"
+        assert sorted(os.listdir(ours)) == ["openmpi-4.1.4", "openmpi-4.1.4.lua"]
+        if shutil.which("modulecmd"):
+            done = subprocess.run(
+                ["modulecmd", "sh", "load", "plumbline/openmpi-4.1.4"],
+                env={"PATH": "/usr/bin:/bin", "MODULEPATH": str(tree), "PLUMBLINE_CHECKED": "1"},
+                capture_output=True, text=True, timeout=30, check=True,
+            )  # fmt: skip
+            rules = tree / ".plumbline" / "openmpi-4.1.4" / "1" / "ompi-rules.conf"
+            assert f"OMPI_MCA_coll_tuned_dynamic_rules_filename={rules};" in done.stdout
+        said = plumbline("rollback", "--modules", tree)
+        assert said.status == 0 and "was removed" in said.err
+        assert not ours.exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--user", "--site"], ["--user", "--modules", "m"]])
+@pytest.mark.parametrize("command", ["apply", "rollback"])
+def test_for_whom_must_be_said(command: str, words: list[str]) -> None:
+    said = plumbline(command, *words)
+    assert said.status == 2 and "one of --user, --site and --modules DIR" in said.err
+
+
+def test_a_library_that_was_updated(
+    finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = msgspec.structs.replace(build.LIBRARY, fingerprint="newer")
+    installation = msgspec.structs.replace(simulated.bench().installation, library=newer)
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(OpenMpi, "find", lambda *_: [installation])
+    said = plumbline("apply", "--user", "--db", finished[0])
+    assert said.status == 1
+    assert "is not applied: made for openmpi-4.1.4 (fingerprint 9d1c5f6a)" in said.err
+    assert "has openmpi-4.1.4 (newer): the library was updated" in said.err
+    assert list(home.iterdir()) == []
+    out = home / "out"
+    said = plumbline("export", "env", "--output", out, "--db", finished[0])
+    assert said.status == 1 and "is not exported: made for openmpi-4.1.4" in said.err
+    assert not out.exists()
+
+
+def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
+    finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parameter file cannot look at the library that reads it."""
+
+    def told() -> list[str]:
+        return [f"{one.scope} {one.applied.number} {one.other}" for one in standing.standing(None)]
+
+    assert told() == []
+    plumbline("apply", "--user", "--db", finished[0])
+    assert told() == ["user 1 None"]
+    (one,) = doctor._applied(None, finished[0])
+    assert one.state == "fine" and "set 1 of openmpi is in force (--user): openmpi-4" in one.text
+    monkeypatch.setattr(fits, "other", lambda _: "made for another one")
+    (one,) = doctor._applied(None, finished[0])
+    assert one.state == "warns"
+    assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
+    plumbline("rollback", "--user")
+    assert told() == []
+
+
+def test_nothing_there_to_roll_back(home: Path) -> None:
+    said = plumbline("rollback", "--user")
+    assert said.status == 1 and "nothing was applied there" in said.err
+
+
+# --- which installation -------------------------------------------------------------------------
+
+
+def test_a_library_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    gone = msgspec.structs.replace(build.LIBRARY, prefix=str(tmp_path / "none"))
+    assert fits.other(gone) is None  # nothing to compare with
+    with pytest.raises(PlumblineError, match="is installed neither under"):
+        fits.installed(gone)
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shell", "there", "file", "form"),
+    [
+        ("/bin/bash", [], ".profile", "sh"),
+        ("/bin/bash", [".bash_profile", ".bash_login"], ".bash_profile", "sh"),
+        ("/bin/bash", [".bash_login"], ".bash_login", "sh"),
+        ("/usr/bin/zsh", [], ".zprofile", "sh"),
+        ("/bin/dash", [".bash_profile"], ".profile", "sh"),
+        ("/bin/tcsh", [], ".login", "csh"),
+    ],
+)
+def test_what_a_login_shell_reads(
+    home: Path, monkeypatch: pytest.MonkeyPatch, shell: str, there: list[str], file: str, form: str
+) -> None:
+    for name in there:
+        (home / name).touch()
+    monkeypatch.setenv("SHELL", shell)
+    monkeypatch.delenv("ZDOTDIR", raising=False)
+    library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
+    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    place = places.place("user", families()["mpich"], installation)
+    (where,) = place.where
+    assert (where.path, where.kind, where.form) == (home / file, "lines", form)
+    assert place.root == home / ".local" / "share" / "plumbline" / "applied"
+
+
+def test_shells_and_libraries_without_a_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
+    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    with pytest.raises(PlumblineError, match="what /usr/bin/fish reads at login is not known"):
+        places.place("user", families()["mpich"], installation)
+    with pytest.raises(PlumblineError, match="is simulated: nothing is applied"):
+        places.place("user", families()["simgrid"], installation)
+    other = Knob("mca_base_param_files", "/elsewhere.conf", "string", False, {})
+    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {other.name: other})
+    here = simulated.bench()
+    with pytest.raises(PlumblineError, match=r"does not read .*mca-params.conf, but /elsewhere"):
+        places.place("user", here.family, here.installation)
+
+
+def test_a_site_of_another_family(home: Path) -> None:
+    library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
+    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    place = places.place("site", families()["mpich"], installation)
+    assert [str(one.path) for one in place.where] == [
+        "/etc/profile.d/plumbline-mpich.sh",
+        "/etc/profile.d/plumbline-mpich.csh",
+    ]
+    assert place.root == Path("/etc/plumbline")

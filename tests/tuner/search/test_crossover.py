@@ -1,0 +1,273 @@
+"""Where choices change between measured sizes: which sizes are asked about, and what is found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline import tables
+from plumbline.measure import Laboratory
+from plumbline.search import crossover
+from plumbline.search.candidates import Candidate
+from plumbline.search.cells import Target
+from plumbline.search.crossover import MOST_HEATS, Grid
+from plumbline.search.order import Order
+from plumbline.search.rounds import Rounds
+from plumbline.search.select import Trials, choose
+from plumbline.search.select import winners as select
+from plumbline.search.space import Space
+from plumbline.settings import load
+from plumbline_db import searches
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Trial, Winner
+from tests.db import build
+from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_select import trial
+from tests.tuner.simulated import GUIDELINES, SPACE, Costs, SimulatedStarter, installed_knobs
+
+ALLREDUCE = "MPI_Allreduce"
+NPROCS = 4
+SIZE = st.integers(1, 2**22)
+
+
+# --- sizes between two sizes --------------------------------------------------------------------
+
+
+@given(SIZE, SIZE, st.sampled_from([ALLREDUCE, "MPI_Allgather", "MPI_Allgatherv"]))
+def test_asked_about_are_sizes_between_that_the_library_can_tell_apart(
+    one: int, other: int, function: str
+) -> None:
+    low, high = sorted((one, other))
+    grid = Grid(NPROCS, "MPI_DOUBLE")
+    unit = grid.unit(function)
+    assert unit == (8 if function == ALLREDUCE else 32)
+    found = grid.between(function, low, high)
+    for size in found:
+        assert size % unit == 0
+        assert -(-low // unit) < size // unit < -(-high // unit)
+    if not found:
+        assert high <= math.sqrt(2) * (low + unit) + unit
+
+
+@given(SIZE, SIZE)
+def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    grid = Grid(NPROCS, "MPI_BYTE")
+    asked = 0
+    while middle := grid.between(ALLREDUCE, low, high):
+        asked += 1
+        low = middle[0]  # the wider half, or nearly so
+    assert asked <= 2 + math.log2(max(1.0, 2 * math.log2(max(2.0, high))))
+
+
+@pytest.mark.parametrize(
+    ("function", "low", "high", "expected"),
+    [
+        (ALLREDUCE, 16384, 65536, [32767, 32768]),
+        (ALLREDUCE, 16384, 32768, [32767]),
+        (ALLREDUCE, 32767, 65536, [32768]),
+        (ALLREDUCE, 32767, 32768, []),
+        (ALLREDUCE, 40000, 65536, [51200]),
+        # A block of 32767 bytes for each rank.
+        ("MPI_Allgather", 65536, 262144, [4 * 32767, 4 * 32768]),
+        ("MPI_Allgather", 16384, 65536, [32768]),
+    ],
+)
+def test_where_messages_go_another_way_both_sides_are_asked_about(
+    function: str, low: int, high: int, expected: list[int]
+) -> None:
+    assert Grid(NPROCS, "MPI_BYTE", [32767]).between(function, low, high) == expected
+
+
+def test_switches_are_as_the_library_reports_them() -> None:
+    setting = SPACE.setting_of("btl_vader_eager_limit")
+    assert setting is not None
+    installed = installed_knobs()
+
+    def known(word: str, **values: str) -> list[int]:
+        marked = build_space(setting.knob, word)
+        knobs = dict(installed)
+        for knob, value in values.items():
+            knobs[knob] = knobs[knob].__class__(knob, value, "int", True, {})
+        return crossover.switches(marked, knobs)
+
+    assert known("") == []
+    assert known("above", btl_vader_eager_limit="8192") == [8192]
+    assert known("from", btl_vader_eager_limit="8192") == [8191]
+    assert known("above", btl_vader_eager_limit="0") == []
+
+
+def build_space(knob: str, switch: str) -> Space:
+    setting = [
+        msgspec.structs.replace(one, switch=switch) if one.knob == knob else one
+        for one in SPACE.setting
+    ]
+    return msgspec.structs.replace(SPACE, setting=setting)
+
+
+# --- an exact library ---------------------------------------------------------------------------
+
+Ratio = Callable[[int], float]
+
+
+class Exact:
+    """Candidates of Allreduce by name with their ratios at any size; every size of `table` is
+    asked for. `heats`: the cells that each heat measured."""
+
+    def __init__(
+        self, table: Sequence[int], ratios: Mapping[str, Ratio], wanted: Sequence[int] | None = None
+    ) -> None:
+        self.table = list(table)
+        self.ratios = ratios
+        self.opened = {Target(ALLREDUCE, size): ["GL12"] for size in wanted or table}
+        self.heats: list[Mapping[Target, Sequence[Candidate]]] = []
+        self.trials = {
+            target: [self._trial(name, target.bytes) for name in ratios] for target in self.opened
+        }
+
+    def _trial(self, name: str, size: int) -> Trial:
+        return trial(name, self.ratios[name](size), 0.0)
+
+    def _of(self, what: Callable[..., Any], between: Trials) -> Any:
+        return what(
+            menu(),
+            self.trials,
+            {ALLREDUCE: self.table},
+            self.opened,
+            nprocs=NPROCS,
+            ppn=NPROCS,
+            tolerance=0.05,
+            between=between,
+        )
+
+    def _measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
+        self.heats.append(entries)
+        return {
+            target: [
+                self._trial(dict(one.knobs)["coll_tuned_allreduce_algorithm"], target.bytes)
+                for one in candidates
+            ]
+            for target, candidates in entries.items()
+        }
+
+    def winners(self, switches: Sequence[int] = ()) -> list[Winner]:
+        grid = Grid(NPROCS, "MPI_BYTE", switches)
+        choice = partial(self._of, choose)
+        between = crossover.search(choice, self._measure, grid, lambda: True)
+        found = self._of(select, between)
+        for left, right in pairwise(found):
+            assert left.bytes_to < right.bytes_from
+        return list(found)
+
+
+def crossing(at: int) -> dict[str, Ratio]:
+    """The one is better below `at`, the other from there on."""
+    return {
+        "rabenseifner": lambda size: 0.5 if size < at else 0.7,
+        "basic_linear": lambda size: 0.8 if size < at else 0.6,
+    }
+
+
+@given(st.integers(1025, 65536))
+def test_a_change_is_found_within_a_factor_of_two_roots(at: int) -> None:
+    exact = Exact([1024, 65536], crossing(at))
+    first, second = exact.winners()
+    assert second.bytes_from == first.bytes_to + 1
+    assert at / math.sqrt(2) < first.bytes_to + 1 < at * math.sqrt(2) + 1
+    assert len(exact.heats) <= 4 and sum(map(len, exact.heats)) <= 6
+
+
+@given(st.integers(2048, 46000))
+def test_a_change_at_a_switch_is_found_to_the_byte(at: int) -> None:
+    exact = Exact([1024, 65536], crossing(at))
+    found = exact.winners(switches=[at - 1])
+    assert [(one.bytes_from, one.bytes_to) for one in found] == [(1024, at - 1), (at, 65536)]
+
+
+@given(st.integers(4097, 16384))
+def test_where_a_choice_stops_being_faster_the_library_takes_over(at: int) -> None:
+    """The neighbour has no violation, so that it was not searched."""
+    fast = {"rabenseifner": lambda size: 0.5 if size < at else 1.1}
+    exact = Exact([1024, 4096, 16384, 65536], fast, wanted=[4096])
+    (found,) = exact.winners()
+    assert at / math.sqrt(2) < found.bytes_to + 1 < at * math.sqrt(2) + 1
+    assert found.bytes_from == 1024 + 1 or found.bytes_from <= 1448 + 1
+    assert {target.bytes for heat in exact.heats for target in heat}.isdisjoint(exact.table)
+
+
+def test_far_neighbours_with_one_answer_are_asked_about_too() -> None:
+    everywhere = Exact([1024, 65536], {"rabenseifner": lambda _: 0.5})
+    (found,) = everywhere.winners()
+    assert (found.bytes_from, found.bytes_to) == (1024, 65536)
+    assert len(everywhere.heats) == 2
+    gap = Exact([1024, 65536], {"rabenseifner": lambda size: 2.0 if 5000 < size < 20000 else 0.5})
+    low, high = gap.winners()
+    assert low.bytes_to < 5000 * math.sqrt(2) and high.bytes_from > 20000 / math.sqrt(2)
+
+
+def test_what_changes_nowhere_costs_nothing() -> None:
+    exact = Exact([4096, 16384, 65536], {"rabenseifner": lambda _: 0.5})
+    assert len(exact.winners()) == 1
+    assert exact.heats == []
+
+
+def test_the_cost_is_bounded() -> None:
+    """Also where every size that is asked about answers otherwise than its neighbours."""
+    noise = {
+        "rabenseifner": lambda size: 0.5 + size * 7919 % 97 / 300,
+        "basic_linear": lambda size: 0.5 + size * 104729 % 89 / 300,
+    }
+    table = [2**power for power in range(0, 22, 3)]
+    exact = Exact(table, noise)
+    exact.winners()
+    assert len(exact.heats) <= MOST_HEATS
+    assert sum(map(len, exact.heats)) <= (len(table) - 1) * (2**MOST_HEATS - 1)
+
+
+# --- on the simulated library -------------------------------------------------------------------
+
+
+def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: Campaign) -> None:
+    """Of Bcast, which the default is slow in from 4 KiB on, in launches that are stored: asked
+    again, the round takes them from there and comes to the same winners."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda size: 2.0 if size >= 4096 else 1.0},
+        algorithm={
+            ("MPI_Bcast", "binomial"): lambda size, _: 1.0 if size < 30000 else 1.8,
+            ("MPI_Bcast", "pipeline"): lambda size, _: 1.8 if size < 30000 else 1.0,
+        },
+        own={"bcast_as_scatter_plus_allgather": 5.0},
+    )
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+    sizes = {"MPI_Bcast": [1024, 8192, 65536]}
+    verdicts = [
+        build.verdict("before", function="MPI_Bcast", bytes=size, kind="pattern")
+        for size in (8192, 65536)
+    ]
+    found = []
+    for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
+        lab = Laboratory(db, campaign.id, starter)
+        plan, order = tables.plan(settings, []), Order(GUIDELINES)
+        rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+        around = SPACE.hot_environment
+        found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
+        again = starter.launches
+    assert found[0] == found[1] and again == []
+    first, second = found[0]
+    assert [one.configuration["coll_tuned_bcast_algorithm"] for one in found[0]] == [
+        "binomial",
+        "pipeline",
+    ]
+    assert 4096 / math.sqrt(2) < first.bytes_from < 4096 * math.sqrt(2)
+    assert second.bytes_from == first.bytes_to + 1
+    assert 30000 / math.sqrt(2) < second.bytes_from < 30000 * math.sqrt(2)
+    asked = [one for one in searches.all_searches(db, campaign.id) if not one.opened_by]
+    assert asked and all(one.bytes not in sizes["MPI_Bcast"] for one in asked)

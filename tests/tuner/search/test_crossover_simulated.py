@@ -1,0 +1,100 @@
+"""Crossovers on ranks that SimGrid simulates: the real smpirun, the real probe, our own variants.
+Times are simulated, so they are exact."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pytest
+
+from plumbline import campaign
+from plumbline.plan import Data, Plan, PlanCase
+from plumbline.search import crossover
+from plumbline.search.candidates import Candidate
+from plumbline.search.cells import Target
+from plumbline.search.crossover import Grid
+from plumbline.search.select import choose
+from plumbline.search.select import winners as select
+from plumbline.settings import load
+from plumbline.starter import Starter
+from plumbline.workbench import Workbench, workbench
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Samples, Trial, Winner
+from tests.tuner.search.test_candidates import menu
+
+pytestmark = pytest.mark.mpi
+
+BCAST = "MPI_Bcast"
+REFERENCE, OURS = "bcast_naive_send", "bcast_linear"
+TABLE = [16384, 262144]
+SETTINGS = load(None, {"simulate": "ompi", "nprocs": 4, "sizes": TABLE})
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Workbench:
+    if shutil.which("smpirun") is None:
+        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
+    try:
+        return workbench(settings=SETTINGS)
+    except PlumblineError as error:
+        if "make build" not in str(error):
+            raise
+        pytest.skip(f"not built for SimGrid: {error}")
+
+
+def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
+    """Sends that do not wait for each other, over sends that do."""
+    cases = [PlanCase(BCAST, size, name) for size in sizes for name in (REFERENCE, OURS)]
+    plan = Plan("test", 1, tuple(cases), Data(), blocks=1, reps=2, warmup=1)
+    run, records = ranks.start("c", "s", 0, plan.text(), {})
+    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    times = {one.case: statistics.median(one.ns) for one in records if isinstance(one, Samples)}
+    found = {}
+    for place, size in enumerate(sizes):
+        ratio = times[2 * place + 1] / times[2 * place]
+        low, high = ratio - 1e-3, ratio + 1e-3
+        found[size] = Trial(OURS, {}, "measured", ratio, low, high, 1, "")
+    return found
+
+
+def found_by(ranks: Starter, grid: Grid) -> tuple[Winner, int]:
+    """The winner, and how many heats it took."""
+    trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
+    opened = {target: ["GL"] for target in trials}
+    choice = partial(
+        *(choose, menu(), trials, {BCAST: TABLE}, opened), nprocs=4, ppn=1, tolerance=0.05
+    )
+    heats: list[str] = []
+
+    def measure(
+        name: str, entries: Mapping[Target, Sequence[Candidate]]
+    ) -> dict[Target, list[Trial]]:
+        heats.append(name)
+        assert all(those == [Candidate(OURS)] for those in entries.values())
+        sizes = [one.bytes for one in entries]
+        return {Target(BCAST, size): [one] for size, one in measured(ranks, sizes).items()}
+
+    between = crossover.search(choice, measure, grid, lambda: True)
+    (winner,) = select(
+        *(menu(), trials, {BCAST: TABLE}, opened),
+        nprocs=4,
+        ppn=1,
+        tolerance=0.05,
+        between=between,
+    )
+    return winner, len(heats)
+
+
+def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) -> None:
+    """From 64 KiB on a send waits for its receiver: from there on it pays not to wait for each."""
+    switches = crossover.switches(simulated.space, simulated.knobs)
+    assert switches == [65535]
+    ranks = campaign.starter(simulated, SETTINGS)
+    known, heats = found_by(ranks, Grid(4, "MPI_BYTE", switches))
+    assert (known.bytes_from, known.bytes_to, heats) == (65536, 262144, 1)
+    unknown, heats = found_by(ranks, Grid(4, "MPI_BYTE"))
+    assert 65536 / 2**0.5 < unknown.bytes_from < 65536 * 2**0.5
+    assert heats <= 3

@@ -1,0 +1,288 @@
+"""Settings of the whole process: which values are tried, and which one is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import identity
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.libraries.simgrid import OPTIONS, SimGrid
+from plumbline.measure import Laboratory
+from plumbline.search import process
+from plumbline.search.cells import Target
+from plumbline.search.outcome import deciding
+from plumbline.search.process import ProcessWide, Value
+from plumbline.settings import Settings, load
+from plumbline_db import events, searches, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import (
+    EVERY_FUNCTION,
+    UNBOUNDED_BYTES,
+    Campaign,
+    CaseRecord,
+    Check,
+    ProbeRecord,
+    Run,
+    Winner,
+)
+from tests.db import build
+from tests.tuner import planted
+from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, bench, installed_knobs
+
+EAGER = "btl_vader_eager_limit"
+VARIABLE = f"OMPI_MCA_{EAGER}"
+CELLS = [Target(name, size) for name in ("MPI_Bcast", "MPI_Gather") for size in (64, 4096)]
+SETTINGS = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+
+Effect = Callable[[str, int, str], float]
+
+
+class Machine(SimulatedStarter):
+    """What `effect(function, bytes, value of the eager limit)` multiplies; `dies` under a value."""
+
+    def __init__(self, effect: Effect, costs: Costs | None = None, **more: Any) -> None:
+        self._dies: str | None = more.pop("dies", None)
+        self._unread: str | None = more.pop("unread", None)
+        super().__init__(costs or Costs(), **more)
+        self._effect = effect
+        self._value = ""
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        self._value = extra.get(VARIABLE, "")
+        run, records = super().start(campaign, suite, sequence, text, extra)
+        if self._value and self._value == self._dies:
+            return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
+        if self._value and self._value == self._unread:
+            unread = "not_in_force", "reads back 4096"
+            records = [
+                Check(one.case, *unread) if isinstance(one, Check) else one for one in records
+            ]
+        return run, records
+
+    def _answer(
+        self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        """What it was started with changes no communicator."""
+        own = {name: value for name, value in knobs.items() if name.startswith("coll_")}
+        return super()._answer(case, own, rules)
+
+    def _library(
+        self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        seconds, said = super()._library(function, size, knobs, rules)
+        return seconds * (self._effect(function, size, self._value) if self._value else 1), said
+
+
+def value(text: str) -> Value:
+    return ((EAGER, text),)
+
+
+def search(
+    db: Database,
+    campaign: Campaign,
+    starter: SimulatedStarter,
+    *tried: str,
+    settings: Settings = SETTINGS,
+    **more: Any,
+) -> list[Winner]:
+    lab = Laboratory(db, campaign.id, starter)
+    found = ProcessWide(lab, settings, CELLS, read_back=True, **more)
+    return found.search([value(one) for one in tried], {}, 1)
+
+
+# --- what is tried ------------------------------------------------------------------------------
+
+
+def tried(**more: Any) -> dict[str, list[str]]:
+    functions = more.pop("functions", ["MPI_Bcast"])
+    found: dict[str, list[str]] = {}
+    for one in process.values(SPACE, installed_knobs(), functions, **more):
+        for knob, text in one:
+            found.setdefault(knob, []).append(text)
+    return found
+
+
+def test_other_values_than_the_library_s_own_are_tried() -> None:
+    found = tried()
+    setting = SPACE.setting_of(EAGER)
+    assert setting is not None and setting.default is not None
+    assert found[EAGER] == [str(one) for one in setting.values if str(one) != setting.default]
+
+
+def test_what_the_library_does_not_read_is_tried_only_by_name() -> None:
+    """han's segments are looked at only where han answers."""
+    knob, gate = "coll_han_bcast_segsize", "coll_han_priority"
+    assert knob not in tried()
+    found = tried(named=[knob])
+    assert set(found) == {knob, gate} and set(found[gate]) == {"35"}
+
+
+def test_what_changes_no_function_of_the_table_is_not_tried() -> None:
+    assert "coll_adapt_priority" in tried()
+    assert "coll_adapt_priority" not in tried(functions=["MPI_Scan"])
+    assert tried(functions=["MPI_Scan"], named=["coll_adapt_priority"]) == {}
+
+
+def test_what_the_user_has_fixed_is_not_tried() -> None:
+    assert EAGER not in tried(fixed=[EAGER])
+
+
+def test_a_parameter_of_an_algorithm_is_tried_where_a_winner_uses_it() -> None:
+    knob = "coll_tuned_bcast_algorithm_knomial_radix"
+    used = build.winner(
+        function="MPI_Bcast", configuration={"coll_tuned_bcast_algorithm": "knomial"}
+    )
+    assert knob not in tried() and knob in tried(standing=[used])
+
+
+def test_a_name_that_no_setting_has_is_an_error() -> None:
+    with pytest.raises(UsageError, match="eager: not in the search space"):
+        tried(named=["eager"])
+
+
+@pytest.mark.parametrize(
+    ("family", "before", "one", "expected"),
+    [
+        (OpenMpi(), {VARIABLE: "1", "A": "2"}, value("8192"), {VARIABLE: "8192", "A": "2"}),
+        (
+            SimGrid(),
+            {OPTIONS: "--cfg=smpi/bcast:ompi"},
+            (("smpi/async-small-thresh", "65536"),),
+            {OPTIONS: "--cfg=smpi/bcast:ompi --cfg=smpi/async-small-thresh:65536"},
+        ),
+    ],
+)
+def test_beside_what_is_in_force(
+    family: Any, before: dict[str, str], one: Value, expected: dict[str, str]
+) -> None:
+    assert process.in_force_beside(before, family, one) == expected
+
+
+# --- what is kept -------------------------------------------------------------------------------
+
+
+def helps(function: str, size: int, text: str) -> float:
+    return {"1024": 0.9, "8192": 0.6, "32768": 0.8}[text] if size == 4096 else 1.0
+
+
+def test_the_value_that_saves_most_is_kept(db: Database, campaign: Campaign) -> None:
+    (found,) = search(db, campaign, Machine(helps, launch_noise=0.02), "1024", "8192", "32768")
+    assert found.configuration == {EAGER: "8192"}
+    assert (found.function, found.variant) == (EVERY_FUNCTION, "default")
+    assert (found.bytes_from, found.bytes_to) == (0, UNBOUNDED_BYTES)
+    assert found.search_speedup == pytest.approx(1 / 0.8, rel=0.05)  # half of the cells, 0.6 each
+    (record,) = searches.all_searches(db, campaign.id)
+    assert (record.function, record.outcome) == (EVERY_FUNCTION, "winner")
+    assert len(record.trials) == 3 and f"{EAGER}=8192 saves the most" in record.reason
+
+
+def test_what_makes_one_cell_slower_is_not_kept(db: Database, campaign: Campaign) -> None:
+    """Though it would save the most over the table as a whole."""
+
+    def mixed(function: str, size: int, text: str) -> float:
+        if (function, size, text) == ("MPI_Gather", 64, "8192"):
+            return 1.2
+        return helps(function, size, text)
+
+    starter = Machine(mixed, launch_noise=0.02)
+    (found,) = search(db, campaign, starter, "8192", "32768")
+    assert found.configuration == {EAGER: "32768"}
+    (record,) = searches.all_searches(db, campaign.id)
+    assert "slower: MPI_Gather at 64 B" in [one.detail for one in record.trials]
+
+
+def test_where_every_value_makes_a_cell_slower_there_is_none(
+    db: Database, campaign: Campaign
+) -> None:
+    starter = Machine(lambda _, size, __: 1.3 if size == 64 else 0.4, launch_noise=0.02)
+    assert search(db, campaign, starter, "1024", "8192") == []
+    (record,) = searches.all_searches(db, campaign.id)
+    assert record.outcome == "nothing better"
+
+
+def test_the_best_is_the_best_where_it_counts(db: Database, campaign: Campaign) -> None:
+    def either(_: str, size: int, text: str) -> float:
+        return 0.8 if size == {"1024": 64, "8192": 4096}[text] else 1.0
+
+    weights = {("MPI_Bcast", 64): 9.0, ("MPI_Gather", 64): 9.0}
+    starter = Machine(either, launch_noise=0.02)
+    (found,) = search(db, campaign, starter, "1024", "8192", weights=weights)
+    assert found.configuration == {EAGER: "1024"}
+
+
+def test_what_saves_nothing_falls_out_early(db: Database, campaign: Campaign) -> None:
+    starter = Machine(lambda *_: 1.4, launch_noise=0.02)
+    assert search(db, campaign, starter, "1024", "8192") == []
+    assert len(starter.launches) == process.HEATS[0][0] * 3
+
+
+@pytest.mark.parametrize("fault", ["dies", "unread"])
+def test_a_value_under_which_nothing_is_measured_is_out(
+    db: Database, campaign: Campaign, fault: str
+) -> None:
+    starter = Machine(helps, launch_noise=0.02, **{fault: "8192"})
+    (found,) = search(db, campaign, starter, "1024", "8192")
+    assert found.configuration == {EAGER: "1024"}
+    (record,) = searches.all_searches(db, campaign.id)
+    (out,) = [one for one in record.trials if one.state == "failed"]
+    assert out.knobs == {EAGER: "8192"}
+    assert ("launches fail" if fault == "dies" else "not in force") in out.detail
+
+
+def test_when_the_time_is_spent_no_value_is_begun(db: Database, campaign: Campaign) -> None:
+    """Each launch takes a second; what is begun is brought to its end."""
+    short = msgspec.structs.replace(SETTINGS, budget_seconds=2.5)
+    starter = Machine(helps, launch_noise=0.02, seconds=1.0)
+    (found,) = search(db, campaign, starter, "1024", "32768", "8192", settings=short)
+    assert found.configuration == {EAGER: "32768"}
+    (record,) = searches.all_searches(db, campaign.id)
+    assert len(record.trials) == 2 and "3 values, 2 of them" in record.reason
+
+
+def test_asked_again_it_takes_the_stored_launches(db: Database, campaign: Campaign) -> None:
+    first = search(db, campaign, Machine(helps, dies="1024"), "1024", "8192", "32768")
+    again = Machine(helps)
+    assert search(db, campaign, again, "1024", "8192", "32768") == first
+    assert again.launches == []
+
+
+# --- in a campaign ------------------------------------------------------------------------------
+
+
+def whole(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:
+    settings = planted.settings(settings=[EAGER], guidelines=["GL12"], sizes=[64, 16384])
+    started = identity.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, starter)
+    return loop.Loop(lab, bench(), started, settings, folder).run()
+
+
+def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
+    db: Database, tmp_path: Path
+) -> None:
+    starter = Machine(lambda *_: 0.5, planted.costs(), launch_noise=0.02)
+    done = whole(db, tmp_path / "exports", starter)
+    rule, *more, process_wide = winners.get(db, done.id)
+    assert process_wide.function == EVERY_FUNCTION and process_wide.speedup > 1.5
+    assert rule.function == "MPI_Allreduce" and not more
+    script = (tmp_path / "exports" / "plumbline.sh").read_text()
+    assert f"export {VARIABLE}=" in script and "dynamic_rules_filename" in script
+    said = [one.text for one in events.get(db, done.id) if one.kind == "in force"]
+    assert any(EAGER in text and "read back" in text for text in said)
+    assert deciding([process_wide, rule], Target("MPI_Allreduce", 16384)) == rule
+    assert deciding([process_wide, rule], Target("MPI_Allreduce", 64)) == process_wide
+
+
+def test_a_campaign_without_gain_from_it_exports_none(db: Database, tmp_path: Path) -> None:
+    starter = Machine(lambda *_: 1.2, planted.costs(), launch_noise=0.02)
+    done = whole(db, tmp_path / "exports", starter)
+    assert [one.function for one in winners.get(db, done.id)] == ["MPI_Allreduce"]
+    assert VARIABLE not in (tmp_path / "exports" / "plumbline.sh").read_text()

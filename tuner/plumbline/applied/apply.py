@@ -1,0 +1,224 @@
+"""Puts the winners of a campaign in force: one more set, then our lines in the files of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline import paths
+from plumbline.applied import conflicts, files, targets, texts
+from plumbline.applied.outcome import Outcome
+from plumbline.applied.places import Place
+from plumbline.applied.sets import FORMAT, Set, Source, Store, Target, sha256
+from plumbline.libraries import Family, Installation
+from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import fixed
+from plumbline_db.records import Machine
+from plumbline_exporters.bundle import Bundle
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What is asked for. `environment` is that of the person who asks."""
+
+    source: Source
+    machine: Machine
+    family: Family
+    installation: Installation
+    environment: Mapping[str, str]
+    unsafe: bool = False
+    force: bool = False
+
+
+def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> Outcome:
+    """Raises PlumblineError, with the reason, before anything is changed."""
+    store = Store(place.root, place.name, shared=place.shared)
+    if dry_run:
+        return _apply(place, store, wish, now, dry_run=True)
+    _look(place, wish)
+    with store.locked():
+        return _apply(place, store, wish, now, dry_run=False)
+
+
+def _look(place: Place, wish: Wish) -> None:
+    """Refuses what can be known without a lock, so that not even a folder is made for it."""
+    store = Store(place.root, place.name, shared=place.shared)
+    _apply(place, store, wish, "", dry_run=True)
+
+
+def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> Outcome:
+    states = [targets.state(where.path, place.name) for where in place.where]
+    number = targets.in_force(states)
+    targets.require_untouched(store, states, force=wish.force)
+    known = store.read(number) if number else None
+    sources, notes = _together(wish, known)
+    preload = paths.layout().preload(paths.build_id(wish.installation.library))
+
+    def made(at: int) -> Bundle:
+        return texts.bundle(
+            sources, wish.installation.library, wish.machine, store.path(at), unsafe=wish.unsafe
+        )
+
+    latest = max([number, *store.numbers()], default=0)
+    chosen = latest + 1
+    for before in sorted({number, latest} - {0}):
+        one = store.read(before)
+        if (
+            one is not None
+            and _is(one, sources, number)
+            and _says(store, one, made(before), preload)
+        ):
+            chosen = before
+    bundle = made(chosen)
+    contents = texts.contents(bundle, preload)
+    for where, state in zip(place.where, states, strict=True):
+        if where.form == "mca" and not texts.wanted(where, bundle):
+            raise PlumblineError(
+                f"all winners are variants, which {where.path} cannot start: export and source "
+                "plumbline.sh, start by plumbline-run, or use --modules"
+            )
+        texts.require_free(place, where, state.found.text, bundle)
+    wanted = [
+        Target(
+            path=str(where.path),
+            kind=where.kind,
+            text=texts.of_target(place, where, chosen, bundle),
+            before=None if state.found.data is None else f"before-{index}-{where.path.name}",
+            made=[str(folder) for folder in _missing(state.found.real)],
+        )
+        for index, (where, state) in enumerate(zip(place.where, states, strict=True))
+    ]
+    edits = [
+        targets.Edit(state.found, targets.with_set(state, target, place.name))
+        for state, target in zip(states, wanted, strict=True)
+    ]
+    changes = [change for edit in edits if (change := edit.change) is not None]
+    for edit in edits:
+        if edit.change is not None:
+            files.writable(edit.found)
+    if place.shared:
+        _require_readable([place.root, *(state.found.real.parent for state in states)])
+    if not dry_run and chosen not in store.numbers():
+        copies = {
+            target.before: state.found.data
+            for state, target in zip(states, wanted, strict=True)
+            if target.before is not None and state.found.data is not None
+        }
+        one = Set(
+            format=FORMAT,
+            version=1,
+            name=place.name,
+            number=chosen,
+            previous=number,
+            applied=now,
+            machine=wish.machine,
+            library=wish.installation.library,
+            unsafe=wish.unsafe,
+            sources=sources,
+            files={name: sha256(data) for name, data in contents.items()},
+            targets=wanted,
+        )
+        store.write(one, contents | copies)
+    if not dry_run:
+        targets.carry_out(edits, store)
+    return Outcome(
+        scope=place.scope,
+        name=place.name,
+        set=chosen,
+        previous=number,
+        dry_run=dry_run,
+        library=wish.installation.library.id,
+        campaigns=[source.campaign.id for source in sources],
+        changes=changes,
+        files=[str(store.path(chosen) / name) for name in sorted(contents)],
+        left_out=texts.left_out(place.where, bundle),
+        notes=[*place.notes, *notes, *_notes(place, wish, bundle)],
+    )
+
+
+def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
+    """The campaigns that are in force then: another one of the same ranks and nodes gives way, and
+    all of those that were measured with another build do."""
+    if known is None:
+        return [wish.source], []
+    library, theirs = wish.installation.library, known.library
+    if theirs.fingerprint != library.fingerprint:
+        if theirs.prefix != library.prefix:
+            raise PlumblineError(
+                f"set {known.number} is in force there, for {theirs.id} in {theirs.prefix}: one "
+                "place holds one library; plumbline rollback first"
+            )
+        ids = ", ".join(source.campaign.id for source in known.sources)
+        return [wish.source], [
+            f"{theirs.id} in {theirs.prefix} was updated since set {known.number} (fingerprint "
+            f"{theirs.fingerprint}, now {library.fingerprint}): taken out: {ids}"
+        ]
+    if known.machine.id != wish.machine.id:
+        raise PlumblineError(
+            f"set {known.number} is in force there, measured on {known.machine.host} "
+            f"({known.machine.id}), and this campaign on {wish.machine.host} ({wish.machine.id}): "
+            "what one machine likes may harm the other; plumbline rollback first"
+        )
+    kept = [one for one in known.sources if one.layout != wish.source.layout]
+    gone = [one.campaign.id for one in known.sources if one.layout == wish.source.layout]
+    notes = [
+        f"{one} gives way: it was for the same ranks"
+        for one in gone
+        if one != wish.source.campaign.id
+    ]
+    return [*kept, wish.source], notes
+
+
+def _is(one: Set, sources: Sequence[Source], number: int) -> bool:
+    """That set is in force, or was about to be when something came between."""
+    return one.sources == list(sources) and number in (one.number, one.previous)
+
+
+def _says(store: Store, one: Set, bundle: Bundle, preload: Path) -> bool:
+    """It would be written the same way today."""
+    contents = texts.contents(bundle, preload)
+    same = one.files == {name: sha256(data) for name, data in contents.items()}
+    return same and store.intact(one)
+
+
+def _missing(real: Path) -> list[Path]:
+    return [folder for folder in reversed(real.parents) if not folder.exists()]
+
+
+def _require_readable(folders: Sequence[Path]) -> None:
+    """What users cannot read the library passes over without a word."""
+    for folder in folders:
+        for one in [folder, *folder.parents]:
+            if one.is_dir() and one.stat().st_mode & 0o001 == 0:
+                raise PlumblineError(
+                    f"{one} is closed to other users, who could not read what lies in {folder}: "
+                    "open it, or name another place with --store"
+                )
+
+
+def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
+    found = []
+    for where in place.where:
+        ours = texts.wanted(where, bundle)
+        if where.form == "mca":
+            names = {f"OMPI_MCA_{name}": value for name, value in ours.items()}
+            for path in place.overridden:
+                if path.is_file():
+                    said = conflicts.in_mca(
+                        path.read_text(errors="replace"), ours, forced_first=True
+                    )
+                    found += [f"{path}: {one}; ours is heard first" for one in said]
+            if "OMPI_MCA_mca_base_param_files" in wish.environment:
+                found.append(
+                    "OMPI_MCA_mca_base_param_files is set in this shell: other files are read"
+                )
+        else:
+            names = ours
+        found += conflicts.in_environment(wish.environment, names)
+    found += [
+        f"{one.id} was measured under {fixed(one)}: set that too"
+        for one in [*bundle.others, bundle.campaign]
+        if fixed(one)
+    ]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,137 @@
+"""Files of others: how they are read, compared and replaced.
+
+Replaced by temporary name, fsync and rename, so that a reader sees the old file or the new one.
+Mode, owner and attributes stay; a symbolic link stays one, what it leads to is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.errors import PlumblineError, TryLaterError
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file as it is: `data` None where there is none. `real` is `path`, or what it leads to."""
+
+    path: Path
+    real: Path
+    data: bytes | None
+
+    @property
+    def text(self) -> str:
+        return text_of(self.data or b"")
+
+    @property
+    def is_link(self) -> bool:
+        return self.path.is_symlink()
+
+
+def text_of(data: bytes) -> str:
+    """Any bytes as text, and back by `bytes_of` without a loss."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read(path: Path) -> Found:
+    """Raises PlumblineError where it is no plain file, or cannot be read."""
+    try:
+        real = path.resolve()
+        if real.exists() and not real.is_file():
+            raise PlumblineError(f"{path} is no plain file; nothing can be written there")
+        return Found(path, real, real.read_bytes() if real.exists() else None)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
+        raise PlumblineError(f"cannot read {path}: {reason}") from error
+
+
+def writable(found: Found) -> None:
+    """Raises PlumblineError where `replace` would fail, before anything is written."""
+    folder = next(one for one in found.real.parents if one.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PlumblineError(
+            f"{found.path} cannot be written: {folder} is not yours to write in; ask its owner, or "
+            "apply for yourself alone (--user)"
+        )
+    if found.data is not None and not os.stat(found.real).st_mode & stat.S_IWUSR:
+        raise PlumblineError(
+            f"{found.path} is read-only; its owner wants no changes: chmod u+w, if you know better"
+        )
+
+
+def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
+    """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
+    `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
+    file: nobody else uses that name now, so that one which is there is left of a killed process."""
+    if read(found.path).data != found.data:
+        raise TryLaterError(f"{found.path} has just been changed by somebody else; try again")
+    part = found.real.with_name(f".{found.real.name}.plumbline-{whose}")
+    try:
+        part.unlink(missing_ok=True)
+        if data is None:
+            found.real.unlink(missing_ok=True)
+        else:
+            found.real.parent.mkdir(parents=True, exist_ok=True)
+            _write(found, part, data, mode)
+        sync_folder(found.real.parent)
+    except OSError as error:
+        raise PlumblineError(f"cannot write {found.path}: {error.strerror}") from error
+
+
+def _write(found: Found, part: Path, data: bytes, mode: int) -> None:
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            if found.data is not None:
+                kept = os.stat(found.real)
+                shutil.copystat(found.real, part)
+                os.utime(part)
+                with contextlib.suppress(PermissionError):
+                    os.chown(part, kept.st_uid, kept.st_gid)
+                    os.chmod(part, stat.S_IMODE(kept.st_mode))
+            elif mode != 0o666:
+                os.chmod(part, mode)
+            os.fsync(file.fileno())
+        part.rename(found.real)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_new(path: Path, data: bytes, mode: int) -> None:
+    """A file of our own in a folder that nobody reads yet, whole on disk."""
+    with path.open("xb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
+    """As `diff -u` would say it; empty when nothing changes."""
+    left, right = (text_of(one or b"").splitlines(keepends=True) for one in (before, after))
+    old = "/dev/null" if before is None else str(path)
+    new = "/dev/null" if after is None else str(path)
+    said = "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(left, right, old, new)
+    )
+    # What is not text is shown, not sent to a terminal.
+    return said.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,36 @@
+"""What `plumbline apply` and `plumbline rollback` did, or would do (docs/apply.md)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Action = Literal["create", "change", "remove"]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A file of others. `real`: what `path` leads to, where it is a link; else empty."""
+
+    path: str
+    action: Action
+    diff: str
+    real: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """`set` is in force then (0: nothing), `previous` was before; they are equal, and `changes` is
+    empty, where nothing was to be done. `files` are those of the set. `notes` are what a cautious
+    person wants to know."""
+
+    scope: str
+    name: str
+    set: int
+    previous: int
+    dry_run: bool
+    library: str = ""
+    campaigns: list[str] = []
+    changes: list[Change] = []
+    files: list[str] = []
+    left_out: list[str] = []
+    notes: list[str] = []

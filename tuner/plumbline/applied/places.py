@@ -1,0 +1,185 @@
+"""Which files `plumbline apply` writes for a library: of a user, a site, or a tree of modules."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from plumbline import libraries
+from plumbline.libraries import Family, Installation
+from plumbline_db.errors import PlumblineError
+
+Scope = Literal["user", "site", "modules"]
+Form = Literal["mca", "sh", "csh", "modulefile", "modulefile-lua"]
+
+PROFILES = Path("/etc/profile.d")  # what login shells read for everybody
+SITE = Path("/etc/plumbline")
+IN_MODULES = ".plumbline"  # module commands pass over what starts with a dot
+USER_MCA = Path(".openmpi", "mca-params.conf")
+SITE_MCA = "openmpi-mca-params.conf"
+
+
+class Where(msgspec.Struct, frozen=True):
+    """`kind` as in sets.Target."""
+
+    path: Path
+    kind: Literal["lines", "whole"]
+    form: Form
+
+
+class Place(msgspec.Struct, frozen=True):
+    """`root` holds the sets, `name` says whose they are; `shared`: other users read all of it.
+    `overrides`: MCA files that are heard before ours, `overridden` after. `notes` are worth a word
+    to the person who asked."""
+
+    scope: Scope
+    root: Path
+    name: str
+    shared: bool
+    where: list[Where]
+    overrides: list[Path] = []
+    overridden: list[Path] = []
+    notes: list[str] = []
+
+
+def data_folder(environment: Mapping[str, str]) -> Path:
+    named = environment.get("XDG_DATA_HOME")
+    return Path(named) if named else Path.home() / ".local" / "share"
+
+
+def root_of(scope: Scope, modules: Path | None, store: Path | None) -> Path | None:
+    """Where sets are; None where the library has to be asked (Open MPI, site)."""
+    if store is not None:
+        return store.absolute()
+    if scope == "user":
+        return data_folder(os.environ).absolute() / "plumbline" / "applied"
+    if scope == "modules" and modules is not None:
+        return modules.absolute() / IN_MODULES
+    return None
+
+
+def place(
+    scope: Scope,
+    family: Family,
+    installation: Installation,
+    modules: Path | None = None,
+    store: Path | None = None,
+) -> Place:
+    """Raises PlumblineError where there is no such place for this library."""
+    library = installation.library
+    if family.simulates:
+        raise PlumblineError(
+            f"{library.id} is simulated: nothing is applied; source the exported plumbline.sh"
+        )
+    root = root_of(scope, modules, store)
+    if modules is not None and root is not None:
+        folder = modules.absolute() / "plumbline"
+        return Place(
+            scope=scope,
+            root=root,
+            name=library.id,
+            shared=True,
+            where=[
+                Where(folder / library.id, "whole", "modulefile"),
+                Where(folder / f"{library.id}.lua", "whole", "modulefile-lua"),
+            ],
+            notes=[f"module use {modules.absolute()} && module load plumbline/{library.id}"],
+        )
+    if library.family == "openmpi":
+        return _openmpi(scope, family, installation, root)
+    if scope == "user" and root is not None:
+        file, form = _login_file(os.environ)
+        notes = [f"{file} is read by login shells: what is open already has nothing of it"]
+        where = [Where(file, "lines", form)]
+        return Place(scope, root, library.family, False, where, notes=notes)
+    names = f"plumbline-{library.family}"
+    return Place(
+        scope=scope,
+        root=root or SITE,
+        name=library.family,
+        shared=True,
+        where=[
+            Where(PROFILES / f"{names}.sh", "whole", "sh"),
+            Where(PROFILES / f"{names}.csh", "whole", "csh"),
+        ],
+        notes=[f"{PROFILES} is read by login shells of this node alone: do the same on the others"],
+    )
+
+
+def _openmpi(scope: Scope, family: Family, installation: Installation, root: Path | None) -> Place:
+    """The library says which files it reads, and in which order."""
+    library = installation.library
+    knobs = family.knobs(installation)
+    listed = knobs["mca_base_param_files"].value if "mca_base_param_files" in knobs else ""
+    files = [Path(one) for one in listed.split(",") if one]
+    user, site = Path.home() / USER_MCA, [one for one in files if one.name == SITE_MCA]
+    wanted = user if scope == "user" else next(iter(site), None)
+    if wanted is None or wanted not in files:
+        raise PlumblineError(
+            f"{library.id} does not read {wanted or SITE_MCA}, but {listed or 'no file'} "
+            "(mca_base_param_files): nothing written there would be in force"
+        )
+    if scope == "site" and not wanted.parent.is_dir():
+        raise PlumblineError(
+            f"{library.id} reads {wanted}, whose folder is not there (a library that was moved?): "
+            "use --user or --modules"
+        )
+    known = knobs.get("mca_base_override_param_file")
+    override = known.value if known else ""
+    at = files.index(wanted)
+    notes = []
+    if scope == "user":
+        notes.append(
+            f"{user} is read by every Open MPI that you start; this is for {library.id} in "
+            f"{library.prefix}"
+        )
+    return Place(
+        scope=scope,
+        root=root or wanted.parent / "plumbline",
+        name="openmpi",
+        shared=scope == "site",
+        where=[Where(wanted, "lines", "mca")],
+        overrides=[*([Path(override)] if override else []), *files[:at]],
+        overridden=files[at + 1 :],
+        notes=notes,
+    )
+
+
+def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
+    """What the user's login shell reads."""
+    home = Path.home()
+    shell = environment.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+    match Path(shell).name:
+        case "csh" | "tcsh":
+            return home / ".login", "csh"
+        case "zsh":
+            return Path(environment.get("ZDOTDIR", home)) / ".zprofile", "sh"
+        case "bash":
+            for name in (".bash_profile", ".bash_login"):
+                if (home / name).exists():
+                    return home / name, "sh"
+            return home / ".profile", "sh"
+        case "sh" | "dash" | "ksh" | "mksh":
+            return home / ".profile", "sh"
+    raise PlumblineError(
+        f"what {shell} reads at login is not known here: source plumbline.sh of an export "
+        "yourself, or use --modules"
+    )
+
+
+def site_root(mpi_prefix: Path | None, name: str | None) -> Path:
+    """Where the sets of a site are: beside the file that Open MPI reads, else in /etc/plumbline."""
+    if name not in (None, "openmpi"):
+        return SITE
+    try:
+        family, installation = libraries.find(mpi_prefix)
+        if installation.library.family != "openmpi":
+            return SITE
+        return place("site", family, installation).root
+    except PlumblineError:
+        return SITE

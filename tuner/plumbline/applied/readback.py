@@ -1,0 +1,37 @@
+"""Whether the library itself says that it reads what was applied."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.applied import conflicts, files
+from plumbline.applied.blocks import find
+from plumbline.applied.outcome import Outcome
+from plumbline.applied.places import Place
+from plumbline.libraries import Family, Installation
+
+
+def noted(done: Outcome, place: Place, family: Family, installation: Installation) -> Outcome:
+    """`done` with a note of it; where only shells read the file, there is nobody to ask."""
+    mca = [where for where in place.where if where.form == "mca"]
+    if not mca:
+        return done
+    knobs = family.knobs(installation)
+    wrong, seen = [], 0
+    for where in mca:
+        block = find(files.read(where.path).text, place.name)
+        for line in conflicts.mca_lines(block.text if block else ""):
+            knob = knobs.get(line.name)
+            if knob is None or not _same(knob.value, line.value):
+                said = f"{knob.value} ({knob.source})" if knob else "no such parameter"
+                wrong.append(f"{line.name} = {line.value}: {installation.library.id} says {said}")
+            else:
+                seen += 1
+    notes = [f"NOT IN FORCE: {one}" for one in wrong]
+    if seen and not wrong:
+        notes = [f"ompi_info of {installation.library.id} reports these values"]
+    return msgspec.structs.replace(done, notes=[*done.notes, *notes])
+
+
+def _same(reported: str, written: str) -> bool:
+    return reported == written or {reported, written} in ({"true", "1"}, {"false", "0"})

@@ -1,0 +1,109 @@
+"""Takes out what `apply` has put in force last: the set before it is in force again, or nothing.
+Needs neither the library nor the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plumbline.applied import files, targets
+from plumbline.applied.outcome import Outcome
+from plumbline.applied.places import Scope
+from plumbline.applied.sets import Set, Store
+from plumbline_db.errors import PlumblineError
+
+
+def names_in(root: Path) -> list[str]:
+    """Whose sets there are."""
+    if not root.is_dir():
+        return []
+    return sorted(
+        one.name for one in root.iterdir() if Store(root, one.name, shared=False).numbers()
+    )
+
+
+def rollback(
+    scope: Scope,
+    root: Path,
+    name: str,
+    *,
+    everything: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Outcome:
+    """Raises PlumblineError where our lines were changed since, or the set before is gone."""
+    store = Store(root, name, shared=scope != "user")
+    if dry_run:
+        return _rollback(scope, store, everything, force, dry_run=True)
+    with store.locked():
+        return _rollback(scope, store, everything, force, dry_run=False)
+
+
+def _rollback(
+    scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
+) -> Outcome:
+    known = [one for number in store.numbers() if (one := store.read(number)) is not None]
+    where = list(dict.fromkeys(Path(target.path) for one in known for target in one.targets))
+    states = [targets.state(path, store.name) for path in where]
+    number = targets.in_force(states)
+    if number == 0:
+        return Outcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
+    targets.require_untouched(store, states, force=force)
+    now = store.read(number)
+    before, notes = _before(store, now, everything)
+    edits = []
+    for state in states:
+        target = next(
+            (
+                one
+                for one in (before.targets if before else [])
+                if one.path == str(state.found.path)
+            ),
+            None,
+        )
+        if target is None:
+            edits.append(targets.without(store, state))
+        else:
+            after = targets.with_set(state, target, store.name)
+            edits.append(targets.Edit(state.found, after))
+    for edit in edits:
+        if edit.change is not None:
+            files.writable(edit.found)
+    if not dry_run:
+        targets.carry_out(edits, store)
+    return Outcome(
+        scope=scope,
+        name=store.name,
+        set=before.number if before else 0,
+        previous=number,
+        dry_run=dry_run,
+        library=before.library.id if before else now.library.id if now else "",
+        campaigns=[one.campaign.id for one in before.sources] if before else [],
+        changes=[change for edit in edits if (change := edit.change) is not None],
+        files=[str(store.path(before.number) / one) for one in sorted(before.files)]
+        if before
+        else [],
+        notes=notes,
+    )
+
+
+def _before(store: Store, now: Set | None, everything: bool) -> tuple[Set | None, list[str]]:
+    """The set to go back to, if any. One for another build of the library is none."""
+    if everything or now is None or now.previous == 0:
+        return None, []
+    found = store.read(now.previous)
+    if found is None or not store.intact(found):
+        raise PlumblineError(
+            f"set {now.previous} in {store.folder} is gone or was changed, so that it cannot be in "
+            "force again; --all takes everything out"
+        )
+    if found.library.fingerprint != now.library.fingerprint:
+        return None, [
+            f"set {found.number} was for another build of the library "
+            f"({found.library.fingerprint}): it is not put in force again"
+        ]
+    return found, []
+
+
+def is_in_force(scope: Scope, root: Path, name: str) -> bool:
+    done = rollback(scope, root, name, everything=True, force=True, dry_run=True)
+    return done.previous > 0

@@ -1,0 +1,159 @@
+"""Sets on disk: STORE/NAME/NUMBER holds the files of one, what it was made from (set.json), and
+copies of the files of others as they were before. A set is there as a whole or not at all, and
+stays as it is: jobs that have begun may still read it when another one is in force."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from plumbline.applied import files
+from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db.records import Campaign, Library, Machine, Winner
+
+RECORD = "set.json"
+FORMAT = "plumbline-set"
+PRELOAD = "libplumbline.so"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A campaign and its winners, as they were when they were applied."""
+
+    campaign: Campaign
+    winners: list[Winner]
+
+    @property
+    def layout(self) -> tuple[int, int, int]:
+        return self.campaign.nprocs, self.campaign.nodes, self.campaign.ppn
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A file that others read. `lines`: ours stand between marks, `text` is them with their marks;
+    `whole`: it is ours, `text` is all of it. `before`: the copy of what was there (None: nothing
+    was). `made`: folders that were made for it, outermost first."""
+
+    path: str
+    kind: Literal["lines", "whole"]
+    text: str
+    before: str | None = None
+    made: list[str] = []
+
+
+class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`previous` was in force before (0: nothing); `files` are names and checksums."""
+
+    format: str
+    version: int
+    name: str
+    number: int
+    previous: int
+    applied: str
+    machine: Machine
+    library: Library
+    unsafe: bool
+    sources: list[Source]
+    files: dict[str, str]
+    targets: list[Target]
+
+
+class Store:
+    """The sets of one name. `shared`: other users read them."""
+
+    def __init__(self, root: Path, name: str, *, shared: bool) -> None:
+        self.folder = root / name
+        self.name = name
+        self.shared = shared
+
+    def path(self, number: int) -> Path:
+        return self.folder / str(number)
+
+    def numbers(self) -> list[int]:
+        if not self.folder.is_dir():
+            return []
+        return sorted(int(one.name) for one in self.folder.iterdir() if one.name.isdecimal())
+
+    def read(self, number: int) -> Set | None:
+        """None where it is gone. Raises PlumblineError where its record cannot be read."""
+        path = self.path(number) / RECORD
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Set)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            raise PlumblineError(f"{path} cannot be read: {error}") from error
+
+    def intact(self, one: Set) -> bool:
+        """Its files are what they were written as."""
+        folder = self.path(one.number)
+        try:
+            return all(
+                sha256((folder / name).read_bytes()) == known for name, known in one.files.items()
+            )
+        except OSError:
+            return False
+
+    def write(self, one: Set, contents: Mapping[str, bytes]) -> None:
+        """All of a new set. A text that starts with #! is a program."""
+        part = self.folder / f".{one.number}.{os.getpid()}"
+        try:
+            part.mkdir()
+            for name, data in [*contents.items(), (RECORD, _encoded(one))]:
+                mode = 0o755 if data.startswith(b"#!") else 0o644
+                files.write_new(part / name, data, self._mode(mode))
+            part.chmod(self._mode(0o755))
+            files.sync_folder(part)
+            part.rename(self.path(one.number))
+            files.sync_folder(self.folder)
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise PlumblineError(f"cannot write in {self.folder}: {error.strerror}") from error
+
+    def _mode(self, mode: int) -> int:
+        """What all may read stays so, whatever the umask of an administrator is."""
+        if self.shared:
+            return mode
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return mode & ~mask
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else changes these sets meanwhile. What an interrupted run has left goes."""
+        self._make()
+        with (self.folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise TryLaterError(
+                    f"another plumbline apply or rollback is at work in {self.folder}"
+                ) from error
+            for left in self.folder.glob(".[0-9]*.[0-9]*"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+
+    def _make(self) -> None:
+        try:
+            for folder in [*reversed(self.folder.parents), self.folder]:
+                if not folder.exists():
+                    folder.mkdir()
+                    folder.chmod(self._mode(0o755))
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot make {self.folder}: {error.strerror}; name another place with --store"
+            ) from error
+
+
+def _encoded(one: Set) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(one), indent=1) + b"\n"
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,143 @@
+"""The files of others as they are: which set is in force in each, whether our part was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.applied import blocks, files
+from plumbline.applied.outcome import Action, Change
+from plumbline.applied.sets import Set, Store, Target
+from plumbline_db.errors import PlumblineError
+
+
+class State(msgspec.Struct, frozen=True):
+    """`number`: the set whose part it has (0: none)."""
+
+    found: files.Found
+    number: int
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """`after` None: the file goes. `made`: folders that go with it when they are empty."""
+
+    found: files.Found
+    after: bytes | None
+    made: list[Path] = []
+
+    @property
+    def change(self) -> Change | None:
+        """None where the file stays as it is."""
+        before = self.found.data
+        if before == self.after:
+            return None
+        action: Action = (
+            "create" if before is None else "remove" if self.after is None else "change"
+        )
+        real = str(self.found.real) if self.found.is_link else ""
+        diff = files.diff(self.found.path, before, self.after)
+        return Change(str(self.found.path), action, diff, real)
+
+
+def state(path: Path, name: str) -> State:
+    """Raises PlumblineError where our marks are damaged."""
+    found = files.read(path)
+    try:
+        mine = blocks.find(found.text, name)
+    except PlumblineError as error:
+        raise PlumblineError(f"{path}: {error}") from error
+    return State(found, mine.number if mine else 0)
+
+
+def in_force(states: Sequence[State]) -> int:
+    return max((one.number for one in states), default=0)
+
+
+def require_untouched(store: Store, states: Sequence[State], *, force: bool) -> None:
+    """Raises PlumblineError, with what was changed, where our part is not what we wrote."""
+    for one in states:
+        if force or not one.number:
+            continue
+        known = store.read(one.number)
+        target = _target(known, one.found.path)
+        if target is None:
+            raise PlumblineError(
+                f"{one.found.path} names set {one.number} in {store.folder}, which is not there; "
+                "--force takes its lines out all the same"
+            )
+        text = one.found.text
+        mine = blocks.find(text, store.name)
+        ours = mine.text if mine and target.kind == "lines" else text
+        if ours != target.text:
+            diff = files.diff(one.found.path, target.text.encode(), files.bytes_of(ours))
+            raise PlumblineError(
+                f"{one.found.path}: our lines were changed since they were written (below). Keep "
+                f"what is yours elsewhere, then --force\n{diff}"
+            )
+
+
+def with_set(one: State, target: Target, name: str) -> bytes:
+    """The file with our part for a set in it."""
+    if target.kind == "whole":
+        return files.bytes_of(target.text)
+    return files.bytes_of(blocks.put(one.found.text, name, target.text))
+
+
+def without(store: Store, one: State) -> Edit:
+    """The file without us: as it was before the first of our sets, where nobody else has changed
+    it since; else with what others have written meanwhile."""
+    if not one.number:
+        return Edit(one.found, one.found.data)
+    holders = [
+        (store.path(each.number), target)
+        for each in _chain(store, one.number)
+        if (target := _target(each, one.found.path)) is not None
+    ]
+    left = blocks.without(one.found.text, store.name)
+    if not holders:
+        return Edit(one.found, files.bytes_of(left))
+    folder, first = holders[-1]
+    made = [Path(each) for each in first.made]
+    if first.kind == "whole":
+        return Edit(one.found, None, made)
+    original = None
+    if first.before is not None:
+        original = files.read(folder / first.before).data
+    text = files.text_of(original or b"")
+    known = first.before is None or original is not None
+    if known and blocks.find(text, store.name) is None:
+        written = blocks.put(text, store.name, first.text)
+        if left == blocks.without(written, store.name):
+            return Edit(one.found, original, made)
+    return Edit(one.found, files.bytes_of(left))
+
+
+def _chain(store: Store, number: int) -> list[Set]:
+    """The set and those that were in force before, as far as they are there, newest first."""
+    found: list[Set] = []
+    while number and (one := store.read(number)) is not None and one.previous < number:
+        found.append(one)
+        number = one.previous
+    return found
+
+
+def _target(one: Set | None, path: Path) -> Target | None:
+    targets = one.targets if one else []
+    return next((target for target in targets if target.path == str(path)), None)
+
+
+def carry_out(edits: Sequence[Edit], store: Store) -> None:
+    """One file after the other, each as a whole."""
+    for edit in edits:
+        if edit.change is None:
+            continue
+        mode = 0o644 if store.shared else 0o666
+        files.replace(edit.found, edit.after, store.name, mode=mode)
+        if edit.after is None:
+            for folder in reversed(edit.made):
+                try:
+                    folder.rmdir()
+                except OSError:
+                    break

@@ -1,0 +1,121 @@
+"""What is written: the files of a set, and our lines in the files of others."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from plumbline.applied import conflicts
+from plumbline.applied.blocks import block, find, without
+from plumbline.applied.places import Place, Where
+from plumbline.applied.sets import PRELOAD, Source
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library, Machine
+from plumbline_exporters import csh, env, environment, mca_params, modulefile, ompi_tuned, registry
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.knobs import is_profile
+
+
+def bundle(
+    sources: Sequence[Source], library: Library, machine: Machine, directory: Path, *, unsafe: bool
+) -> Bundle:
+    """All winners of these campaigns; the last one speaks for them."""
+    newest = sources[-1].campaign
+    return Bundle(
+        campaign=newest,
+        machine=machine,
+        library=library,
+        winners=[winner for source in sources for winner in source.winners],
+        created=newest.finished,
+        directory=directory,
+        preload_library=directory / PRELOAD,
+        unsafe=unsafe,
+        others=[source.campaign for source in sources[:-1]],
+    )
+
+
+def contents(made: Bundle, preload: Path) -> dict[str, bytes]:
+    """The files of a set, by name. Raises PlumblineError where winners cannot be had together."""
+    formats = list(registry.exporters(made.library.family))
+    found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
+    if any(is_profile(winner) for winner in made.winners):
+        # A copy, so that the next build changes nothing for those who run.
+        found[PRELOAD] = preload.read_bytes()
+    return found
+
+
+def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
+    """What our part of a file is to be: lines with their marks, or the whole of it."""
+    folder = made.directory
+    about = [
+        f"# {made.library.id}, fingerprint {made.library.fingerprint}",
+        *(f"# campaign {one.id}, {one.nprocs} ranks" for one in [*made.others, made.campaign]),
+    ]
+    match where.form:
+        case "mca":
+            lines = [f"{name} = {value}" for name, value in wanted(where, made).items()]
+        case "sh":
+            script = shlex.quote(str(folder / env.FILE_NAME))
+            lines = [f"if [ -r {script} ]; then . {script}; fi"]
+        case "csh":
+            script = csh.quoted(str(folder / csh.FILE_NAME))
+            lines = [f"if ( -r {script} ) source {script}"]
+        case "modulefile":
+            first, *rest = modulefile.files(made)[modulefile.FILE_NAME].splitlines()
+            return f"{first}\n" + block(place.name, number, rest)
+        case "modulefile-lua":
+            lines = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME].splitlines()
+            return block(place.name, number, lines, "--")
+    return block(place.name, number, [*about, *lines])
+
+
+def wanted(where: Where, made: Bundle) -> dict[str, str]:
+    """Names and values that a file puts in force, as those who read it call them."""
+    return mca_params.parameters(made) if where.form == "mca" else environment.variables(made)
+
+
+def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
+    """Raises PlumblineError where the file, or one that is heard before it, contradicts."""
+    ours = wanted(where, made)
+    if where.kind == "whole":
+        if text and find(text, place.name) is None:
+            raise PlumblineError(
+                f"{where.path} is there and is not ours: move it away, or use another place"
+            )
+        return
+    # Lines keep their numbers.
+    foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
+    if where.form == "mca":
+        first = ompi_tuned.version(made.library) >= (5, 0, 0)
+        found = [(where.path, one) for one in conflicts.in_mca(foreign, ours, forced_first=first)]
+        for path in place.overrides:
+            if path.is_file():
+                text = without(path.read_text(errors="replace"), place.name)
+                said = conflicts.in_mca(text, ours, forced_first=first)
+                found += [(path, one) for one in said]
+    else:
+        found = [(where.path, one) for one in conflicts.in_shell(foreign, ours)]
+    if found:
+        told = "; ".join(f"{path}: {one}" for path, one in found)
+        raise PlumblineError(f"{told}. Nothing was changed: take these lines out, or keep them")
+
+
+def _owned(text: str, name: str) -> list[tuple[str, bool]]:
+    mine = find(text, name)
+    return [
+        (line, mine is not None and mine.first <= number <= mine.last)
+        for number, line in enumerate(text.split("\n"))
+    ]
+
+
+def left_out(where: Sequence[Where], made: Bundle) -> list[str]:
+    """What files of these forms do not put in force by themselves."""
+    variants = [winner for winner in made.winners if is_profile(winner)]
+    if not variants or any(one.form == "sh" for one in where):
+        return []
+    functions = ", ".join(sorted({winner.function for winner in variants}))
+    return [
+        f"variants ({functions}) need the preload library: in force for what is started by "
+        f"{made.directory / environment.WRAPPER}"
+    ]

@@ -1,0 +1,80 @@
+"""plumbline apply"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from . import applying, common
+
+
+@click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
+@applying.place_options
+@click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
+@common.campaign_option
+@common.mpi_option
+@common.db_option
+@common.json_option
+def command(
+    user: bool,
+    site: bool,
+    modules: Path | None,
+    store: Path | None,
+    dry_run: bool,
+    force: bool,
+    unsafe: bool,
+    campaign: str | None,
+    mpi_prefix: Path | None,
+    db_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Put the winners of a campaign in force for a user or a site.
+
+    Copies them into a folder of their own, and puts a few marked lines into the files that the
+    library or login shells read, which are shown as a diff; `plumbline rollback` takes them out.
+    Campaigns for other numbers of ranks that were applied before stay in force.
+
+    \b
+    Example:
+      plumbline apply --user --dry-run && plumbline apply --user
+    """
+    from plumbline import fits, identity
+    from plumbline.applied import apply, places, readback
+    from plumbline.applied.sets import Source
+    from plumbline_db import campaigns, machines, winners
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
+
+    scope = applying.scope_of(user, site, modules)
+    with Database.open(common.database(db_path)) as db:
+        found = campaigns.get(db, campaign)
+        library = machines.library(db, found.library_fingerprint)
+        machine = machines.machine(db, found.machine)
+        chosen = winners.get(db, found.id)
+    if found.state != "finished":
+        raise PlumblineError(
+            f"campaign {found.id} is not finished, so it has no winners to apply; "
+            "`plumbline campaign` goes on with it"
+        )
+    if not chosen:
+        raise PlumblineError(f"campaign {found.id} found nothing better than the default")
+    try:
+        family, installation = fits.installed(library, mpi_prefix)
+    except PlumblineError as error:
+        raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
+    place = places.place(scope, family, installation, modules, store)
+    wish = apply.Wish(
+        source=Source(found, chosen),
+        machine=machine,
+        family=family,
+        installation=installation,
+        environment=dict(os.environ),
+        unsafe=unsafe,
+        force=force,
+    )
+    done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
+    if not dry_run:
+        done = readback.noted(done, place, family, installation)
+    applying.show(done, as_json=as_json)

@@ -1,0 +1,59 @@
+"""What `plumbline apply` and `plumbline rollback` share: the place that is meant, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from plumbline.applied.outcome import Outcome
+    from plumbline.applied.places import Scope
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def place_options(function: Function) -> Function:
+    folder = click.Path(path_type=Path, file_okay=False)
+    for option in (
+        click.option("--force", is_flag=True, help="Also where our lines were changed by hand."),
+        click.option("--dry-run", is_flag=True, help="Show what would change; change nothing."),
+        click.option("--store", type=folder, help="Folder of the files that these lines name."),
+        click.option("--modules", type=folder, metavar="DIR", help="In a tree of modulefiles."),
+        click.option("--site", is_flag=True, help="For everybody."),
+        click.option("--user", is_flag=True, help="For yourself alone."),
+    ):
+        function = option(function)
+    return function
+
+
+def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
+    if user + site + (modules is not None) != 1:
+        raise click.UsageError("say for whom: one of --user, --site and --modules DIR")
+    return "user" if user else "site" if site else "modules"
+
+
+def show(done: Outcome, *, as_json: bool) -> None:
+    if as_json:
+        common.print_json(done)
+        return
+    for change in done.changes:
+        click.echo(change.diff, nl=False)
+    would = "would be " if done.dry_run else ""
+    for change in done.changes:
+        past = {"create": "made", "change": "changed", "remove": "removed"}[change.action]
+        link = f" (a link to {change.real})" if change.real else ""
+        click.echo(f"plumbline: {change.path}{link} {would or 'was '}{past}", err=True)
+    for text in [*done.left_out, *done.notes]:
+        click.echo(f"plumbline: {text}", err=True)
+    campaigns = ", ".join(done.campaigns) or "nothing"
+    if not done.changes:
+        said = "nothing to change; in force is"
+    else:
+        said = "in force would be" if done.dry_run else "in force is"
+    number = f" (set {done.set} of {done.name})" if done.set else ""
+    click.echo(f"plumbline: {said} {campaigns}{number}", err=True)

@@ -1,0 +1,206 @@
+"""plumbline results --explain: sentences a cell and a table of its candidates, JSON, a picture."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plumbline import chart, report
+from plumbline.model import explain as explaining
+from plumbline.model import measuring, picture
+from plumbline.model.basis import Basis
+from plumbline.model.explain import Explained, Explanation, Priced
+from plumbline.report import Report
+from plumbline.words import counted
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+
+from . import common, tables
+
+_FEW = 6
+
+
+def show(
+    database: Path,
+    reports: Sequence[Report],
+    svg: Path | None,
+    all_rows: bool,
+    measure: bool,
+    as_json: bool,
+) -> None:
+    """Of each campaign; `measure`: what is missing first. Raises UsageError for a picture of
+    several campaigns."""
+    if svg is not None and len(reports) > 1:
+        raise UsageError("a picture is of one campaign: name it with --campaign")
+    if measure:
+        with Database.open(database, write=True) as db:
+            for one in reports:
+                with common.Bar(in_all=measuring.launches(one.campaign)) as bar:
+                    measuring.measure(db, one.campaign, bar, database.parent)
+    with Database.open(database) as db:
+        found = [explaining.read(db, one) for one in reports]
+    if svg is not None:
+        one = reports[0]
+        title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
+        title = textwrap.wrap("; ".join([*title, counted(one.campaign.nprocs, "rank")]), 80)
+        common.write(svg, chart.render(picture.specification(found[0], title)))
+        click.echo(str(svg))
+    elif as_json:
+        documents = [
+            report.document(one) | {"explanation": msgspec.to_builtins(explanation)}
+            for one, explanation in zip(reports, found, strict=True)
+        ]
+        common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
+    else:
+        for one, explanation in zip(reports, found, strict=True):
+            common.show(tables.heading(one), *of(explanation, all_rows=all_rows))
+
+
+def of(found: Explanation, *, all_rows: bool) -> Iterator[RenderableType]:
+    """What is violated; with `all_rows` every cell that was searched, with all its candidates."""
+    yield Text()
+    yield _basis(found.basis)
+    shown = [one for one in found.cells if one.violated or all_rows]
+    if not shown:
+        yield Text("\nNothing to explain: no guideline is violated by a call that can be replaced.")
+        return
+    for cell in shown:
+        yield Text()
+        yield Text("\n".join(_sentences(cell)))
+        if cell.candidates:
+            yield _table(cell, all_rows=all_rows)
+    yield Text()
+    yield Text(_how_far_off(found))
+
+
+def _basis(basis: Basis | None) -> Text:
+    if basis is None:
+        return Text(
+            "no models: α and β are not known here; plumbline results --explain --measure measures "
+            "them, γ and the gaps (some seconds)"
+        )
+    network = basis.network
+    lines = [
+        "  ".join(
+            [
+                f"up to {one.bytes_to:.0f} B:" if one.bytes_to < float("inf") else "beyond:",
+                f"α {_us(one.alpha_seconds)} µs,",
+                f"β {1e9 * one.beta_seconds_per_byte:.3g} ns/B",
+            ]
+        )
+        for one in network.pieces
+    ]
+    if len(lines) == 1:
+        lines = [lines[0].partition("  ")[2]]
+    numbers = {
+        "γ {:.3g} ns/B": network.gamma_seconds_per_byte,
+        "gap between messages into one rank {:.3g} ns": network.receive_gap_seconds,
+        "out of one {:.3g} ns": network.send_gap_seconds,
+    }
+    more = [text.format(1e9 * one) for text, one in numbers.items() if one is not None]
+    lines += [", ".join(more)] if more else []
+    lines += [
+        f"from {basis.source} ({basis.pair.replace('_', ' ')}, "
+        f"{counted(basis.launches, 'launch')}; the lines are off the messages by "
+        f"{100 * basis.deviation:.0f} % on average)"
+    ]
+    lines += [f"not measured: {text}" for text in basis.missing]
+    return Text("Models: " + "\n        ".join(lines))
+
+
+def _sentences(cell: Explained) -> Iterator[str]:
+    yield (
+        f"{cell.function} of {cell.bytes} B on {counted(cell.nprocs, 'rank')}: the default takes "
+        f"{_us(cell.default_seconds)} µs"
+    )
+    for one in cell.violated:
+        yield f"  violates {one.guideline}: {one.ratio:.2f} times {one.rhs} ({_us(one.seconds)} µs)"
+    yield f"  {_what_the_default_is(cell)}"
+    if cell.winner:
+        won = cell.winner
+        seconds = "" if won.seconds is None else f", {_us(won.seconds)} µs"
+        yield (
+            f"  winner: {won.configuration}{seconds}; confirmed cold {won.speedup:.2f} "
+            f"[{won.speedup_low:.2f}, {won.speedup_high:.2f}] times as fast"
+        )
+    elif cell.candidates:
+        yield "  no winner"
+    if cell.floor and cell.floor_seconds and cell.default_over_floor:
+        bound = cell.floor
+        text = (
+            f"  lower bound {_us(cell.floor_seconds)} µs, of {bound.term} "
+            f"({bound.rounds} α = {_us(bound.rounds_seconds)} µs, "
+        )
+        if bound.latency_seconds < 0.999 * bound.rounds_seconds:
+            text += f"with messages that overlap {_us(bound.latency_seconds)} µs; "
+        text += f"{bound.bytes:.0f} B·β = {_us(bound.bandwidth_seconds)} µs"
+        if bound.reduced_bytes:
+            text += f", {bound.reduced_bytes:.0f} B·γ = {_us(bound.computation_seconds)} µs"
+        text += f"): the default takes {cell.default_over_floor:.1f} times as long"
+        if cell.winner_over_floor:
+            text += f", the winner {cell.winner_over_floor:.1f} times"
+        yield text
+
+
+def _what_the_default_is(cell: Explained) -> str:
+    if not cell.candidates:
+        return "not searched: nothing to compare the default's time with"
+    if not cell.default_is:
+        return "no algorithm that was tried takes the default's time"
+    name, *others = cell.default_is
+    text = f"takes the time of {name}"
+    (one,) = [each for each in cell.candidates if each.configuration == name]
+    if one.schedule:
+        text += f" ({one.schedule}: {one.formula})"
+    if len(others) > 3:
+        return f"{text}, and of {len(others)} others"
+    return ", and of ".join([text, *others])
+
+
+def _table(cell: Explained, *, all_rows: bool) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"):
+        table.add_column(name, justify="left" if name in ("candidate", "by the model") else "right")
+    for one in _rows(cell, all_rows=all_rows):
+        table.add_row(
+            ("  " + one.configuration).replace("coll_tuned_", ""),
+            _us(one.seconds),
+            "" if one.ratio is None else f"{one.ratio:.2f}",
+            one.formula or "",
+            _us(one.hockney_seconds),
+            _us(one.loggp_seconds),
+            "" if one.off is None else f"{100 * one.off:+.0f} %",
+        )
+    return table
+
+
+def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:
+    """The fastest first; without `all_rows` these, what the default may be, and the winner."""
+    ordered = sorted(cell.candidates, key=lambda one: (one.seconds is None, one.seconds or 0.0))
+    if all_rows:
+        return ordered
+    kept = set(cell.default_is[:1]) | ({cell.winner.configuration} if cell.winner else set())
+    kept |= {one.configuration for one in ordered[:_FEW] if one.seconds is not None}
+    return [one for one in ordered if one.configuration in kept]
+
+
+def _how_far_off(found: Explanation) -> str:
+    if found.typical_factor is None or found.worst_factor is None:
+        return "no prediction can be compared with a measurement"
+    return (
+        f"how far to trust it: of {counted(found.predictions, 'prediction')} (LogGP) half are "
+        f"off by a factor of {found.typical_factor:.2f} or more, the worst by "
+        f"{found.worst_factor:.1f}; the candidate they take for the fastest is within 5 % of the "
+        f"fastest of them in {found.fastest_named} of {counted(found.ranked, 'cell')}"
+    )
+
+
+def _us(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e6 * seconds:.4g}"

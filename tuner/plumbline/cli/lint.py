@@ -1,0 +1,96 @@
+"""plumbline lint"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from plumbline_exporters.lint.files import Linted
+
+
+@click.command("lint", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--format", "format_name", default="", help="What the files are (default: seen).")
+@click.option(
+    "--library",
+    default="",
+    help="Whom they are for, as openmpi-5.0.11 (default: all versions that are known).",
+)
+@click.option(
+    "--mpi",
+    "mpi_prefix",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="The same by the prefix of an installation.",
+)
+@click.option("--list", "listing", is_flag=True, help="List the formats.")
+@common.json_option
+def command(
+    files: tuple[Path, ...],
+    format_name: str,
+    library: str,
+    mpi_prefix: Path | None,
+    listing: bool,
+    as_json: bool,
+) -> int:
+    """What is wrong with files that set an MPI library's collectives.
+
+    Rules files, parameter files, tables and environments, whoever wrote them; rules files and
+    tables that one of them names are looked at too. Nothing is started. Exit code 3 if there is
+    anything to say.
+
+    \b
+    Example:
+      plumbline lint --library openmpi-5.0.11 decision.file ~/.openmpi/mca-params.conf
+    """
+    import msgspec
+
+    from plumbline import known_parameters, paths
+    from plumbline_exporters.lint import files as disk
+    from plumbline_exporters.lint.finding import Context, check_library
+    from plumbline_exporters.lint.formats import formats
+
+    if listing:
+        for format in formats().values():
+            click.echo(f"{format.name:15} {format.summary}")
+        return 0
+    if not files:
+        raise click.UsageError("name a file")
+    if mpi_prefix is not None:
+        if library:
+            raise click.UsageError("--library and --mpi both say whom the files are for")
+        library = _installed(mpi_prefix)
+    if library:
+        check_library(library)
+    context = Context(library, known_parameters.known(paths.layout().search_spaces))
+    linted = [one for path in files for one in disk.lint(path, context, format_name)]
+    if as_json:
+        common.print_json([msgspec.to_builtins(one) for one in linted])
+    else:
+        for one in linted:
+            _show(one)
+    return common.VIOLATIONS_FOUND if any(one.findings for one in linted) else 0
+
+
+def _installed(prefix: Path) -> str:
+    from plumbline import libraries
+
+    return libraries.find(prefix)[1].library.id
+
+
+def _show(one: Linted) -> None:
+    named = f", named in {one.named_in}" if one.named_in else ""
+    click.echo(f"{one.path}: {one.format}{named}: {_count(len(one.findings))}")
+    for finding in one.findings:
+        where = f"{one.path}:{finding.line}" if finding.line else one.path
+        click.echo(f"{where}: {finding.effect}: {finding.reason} [{finding.trap}]")
+        click.echo(f"    repair: {finding.repair}")
+
+
+def _count(number: int) -> str:
+    return "nothing to say" if number == 0 else f"{number} finding{'s' * (number > 1)}"

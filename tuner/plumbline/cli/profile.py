@@ -1,0 +1,104 @@
+"""plumbline profile"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.application import Application
+
+_ROWS = 15
+
+
+@click.command(
+    "profile",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "allow_interspersed_args": False,
+    },
+)
+@click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.option(
+    "--output",
+    type=common.NewFile(),
+    default="application.json",
+    show_default=True,
+    help="File for the profile, in a folder that all nodes see.",
+)
+@common.mpi_option
+def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None) -> int:
+    """Record which collectives an application calls, with what sizes, and how long they take.
+
+    Starts the application's mpirun as it is, with the preload library in its ranks, which counts
+    and times calls by function, volume and communicator; what is sent is not looked at. A campaign
+    with this file (--profile) spends its budget where the application spends its time. The exit
+    status is the application's.
+
+    \b
+    Example:
+      plumbline profile --output my.json -- mpirun -np 4 ./application
+      plumbline campaign -n 4 --profile my.json
+    """
+    from plumbline import profiling
+    from plumbline.application import write
+
+    program = shutil.which(application[0])
+    if program is None:
+        raise click.UsageError(f"{application[0]} is not on PATH")
+    found = profiling.profile(application, Path(program), mpi_prefix, output.absolute().parent)
+    write(output, found)
+    console = common.console(stderr=True)
+    console.print(_table(found))
+    for line in _remarks(found):
+        click.echo(f"plumbline: {line}", err=True)
+    click.echo(f"plumbline: {output}: {len(found.calls)} kinds of calls", err=True)
+    return found.status
+
+
+def _table(found: Application) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    spent, seconds = found.collective_seconds, found.seconds
+    title = f"{spent:.3g} s of {seconds:.3g} s in collectives, a rank on the average"
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    for name in ("function", "bytes", "ranks", "nodes"):
+        table.add_column(name)
+    for name in ("calls", "seconds", "share", "not waiting"):
+        table.add_column(name, justify="right")
+    ranked = sorted(found.calls, key=lambda one: -one.seconds)
+    for one in ranked[:_ROWS]:
+        table.add_row(
+            one.function,
+            "?" if one.bytes is None else str(one.bytes),
+            str(one.nprocs),
+            "?" if one.nodes is None else str(one.nodes),
+            f"{one.calls:.6g}",
+            f"{one.seconds:.3g}",
+            f"{one.seconds / (spent or 1):.1%}",
+            f"{one.work_seconds:.3g}",
+        )
+    if len(ranked) > _ROWS:
+        rest = sum(one.seconds for one in ranked[_ROWS:])
+        table.add_row(f"{len(ranked) - _ROWS} more", "", "", "", "", f"{rest:.3g}")
+    return table
+
+
+def _remarks(found: Application) -> list[str]:
+    lines = []
+    if found.finished < found.ranks:
+        lines.append(
+            f"{found.ranks - found.finished} of {found.ranks} ranks did not reach MPI_Finalize; "
+            "what they had called until then is counted"
+        )
+    if found.lost:
+        lines.append(f"{found.lost} calls had no room in the record")
+    return lines

@@ -1,0 +1,53 @@
+"""plumbline rollback"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import applying, common
+
+
+@click.command("rollback", context_settings={"help_option_names": ["-h", "--help"]})
+@applying.place_options
+@click.option("--all", "everything", is_flag=True, help="Take out everything, not the last alone.")
+@click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
+@common.mpi_option
+@common.json_option
+def command(
+    user: bool,
+    site: bool,
+    modules: Path | None,
+    store: Path | None,
+    dry_run: bool,
+    force: bool,
+    everything: bool,
+    name: str | None,
+    mpi_prefix: Path | None,
+    as_json: bool,
+) -> None:
+    """Take out what `plumbline apply` has put in force last.
+
+    What was in force before is so again. What others have written into the same files stays.
+
+    \b
+    Example:
+      plumbline rollback --user --dry-run && plumbline rollback --user
+    """
+    from plumbline.applied import places, rollback
+    from plumbline_db.errors import PlumblineError, UsageError
+
+    scope = applying.scope_of(user, site, modules)
+    root = places.root_of(scope, modules, store) or places.site_root(mpi_prefix, name)
+    names = [name] if name else rollback.names_in(root)
+    if not names:
+        raise PlumblineError(f"nothing was applied there: there are no sets in {root}")
+    if len(names) > 1:
+        names = [one for one in names if rollback.is_in_force(scope, root, one)] or names[:1]
+    if len(names) > 1:
+        raise UsageError(f"several are in force: say --name, one of {', '.join(names)}")
+    done = rollback.rollback(
+        scope, root, names[0], everything=everything, force=force, dry_run=dry_run
+    )
+    applying.show(done, as_json=as_json)

@@ -1,0 +1,54 @@
+"""Whether the library that a campaign was made for is the one that is installed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plumbline import libraries
+from plumbline.libraries import Family, Installation
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library
+
+
+def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family, Installation]:
+    """The installation of this very build: under `mpi_prefix` (or `module:NAME`), else where it
+    was, else on PATH. Raises PlumblineError where another build, or nothing, is there."""
+    if mpi_prefix is not None:
+        family, one = libraries.find(mpi_prefix)
+        candidates = [one]
+    else:
+        family = libraries.families()[library.family]
+        candidates = _candidates(family, library)
+    for one in candidates:
+        if one.library.fingerprint == library.fingerprint:
+            return family, one
+    if not candidates:
+        raise PlumblineError(
+            f"{library.id} is installed neither under {library.prefix} nor on PATH: name its "
+            "prefix with --mpi"
+        )
+    here = candidates[0].library
+    raise PlumblineError(
+        f"made for {library.id} (fingerprint {library.fingerprint}), and {here.prefix} has "
+        f"{here.id} ({here.fingerprint}): the library was updated or is another one; run a "
+        "campaign for it"
+    )
+
+
+def other(library: Library) -> str | None:
+    """Why files for `library` do not fit what is installed; None where they do, or where nothing is
+    there to compare with."""
+    candidates = _candidates(libraries.families()[library.family], library)
+    if not candidates:
+        return None
+    try:
+        installed(library)
+    except PlumblineError as error:
+        return str(error)
+    return None
+
+
+def _candidates(family: Family, library: Library) -> list[Installation]:
+    """Those under its prefix; only where there are none, those on PATH."""
+    prefix = Path(library.prefix)
+    return (family.find(prefix) if prefix.is_dir() else []) or family.find(None)

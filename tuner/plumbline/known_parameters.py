@@ -1,0 +1,68 @@
+"""What the search spaces know of parameters, in the words of the linter of the exporters, which
+does not know search spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from plumbline import version
+from plumbline.search.space import FunctionSpace, Setting, Space, load
+from plumbline_exporters.lint.known import Known, Parameter
+
+# Words that a choice may be, besides the algorithms that a space lists: the library's own decision.
+_OWN_DECISION = {
+    "openmpi": ("0", "ignore"),
+    "mpich": ("auto",),
+    "mvapich": ("auto",),
+    "intelmpi": ("-1", "0"),
+    "mvapich2": (),
+}
+
+
+def known(folder: Path) -> tuple[Known, ...]:
+    """One for each search space in `folder` whose family the linter can speak of."""
+    spaces = [load(path) for path in sorted(folder.glob("*.toml"))]
+    return tuple(_of(space) for space in spaces if space.family in _OWN_DECISION)
+
+
+def _of(space: Space) -> Known:
+    return Known(
+        family=space.family,
+        minimum=version.key(space.min_version),
+        below=version.key(space.below_version) if space.below_version else (2**31,),
+        prefixes=tuple(space.prefixes),
+        parameters=dict(_parameters(space)),
+        readers={
+            one.knob: frozenset(one.algorithms)
+            for entry in space.function
+            for one in entry.parameters
+        },
+    )
+
+
+def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
+    """Later ones say more than earlier ones of the same name."""
+    yield from ((knob, Parameter()) for knob in space.knobs())
+    for ignored in space.ignored:
+        dead = ignored.reason if ignored.dead else ""
+        yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)
+    for entry in space.function:
+        yield entry.knob, _choice(space.family, entry)
+        for one in entry.parameters:
+            yield one.knob, Parameter(least=one.least, most=one.most)
+    for setting in space.setting:
+        yield setting.knob, _setting(setting)
+
+
+def _choice(family: str, entry: FunctionSpace) -> Parameter:
+    values = {one.name for one in entry.algorithms} | {*_OWN_DECISION[family]}
+    values |= {str(one.id) for one in entry.algorithms if one.id}
+    return Parameter(values=frozenset(values))
+
+
+def _setting(setting: Setting) -> Parameter:
+    words = frozenset(str(value) for value in setting.values if isinstance(value, str))
+    if setting.unit == "choice" or words:
+        return Parameter(values=words | ({setting.default} if setting.default else frozenset()))
+    return Parameter(least=setting.least, most=setting.most)

@@ -1,0 +1,1 @@
+"""Cost models: what algorithms should take here, and what no algorithm can do better."""

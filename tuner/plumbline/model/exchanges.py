@@ -1,0 +1,120 @@
+"""Schedules of what every rank gets from every other, and reduces nothing: Allgather, Alltoall,
+their sisters with unequal blocks (taken as equal), and Barrier."""
+
+from __future__ import annotations
+
+from .costs import Cost, Messages, cost
+from .schedules import BRUCK, PJESIVAC, THAKUR, Shape, folded, halves, levels, schedule
+
+ALLGATHER = ("MPI_Allgather", "MPI_Allgatherv")
+ALLTOALL = ("MPI_Alltoall", "MPI_Alltoallv")
+CHEN = (
+    "J. Chen et al., Performance evaluation of Allgather algorithms on terascale Linux cluster "
+    "with Fast Ethernet, HPC Asia 2005"
+)
+HENSGEN = (
+    "D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization, Int. J. "
+    "Parallel Programming 17, 1988"
+)
+
+# --- Allgather: the volume is all blocks together ------------------------------------------------
+
+
+@schedule("ring", *ALLGATHER, source=THAKUR)
+def ring_allgather(shape: Shape) -> Cost:
+    """a ring of p - 1 rounds"""
+    return cost(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("recursive_doubling", *ALLGATHER, source=THAKUR)
+def doubling_allgather(shape: Shape) -> Cost:
+    """exchanges with ranks 1, 2, 4 … apart, twice as much each time"""
+    sizes = reversed(halves(shape.nprocs))
+    return cost(*(Messages(1, each * shape.block) for each in sizes))
+
+
+@schedule("bruck", *ALLGATHER, source=f"{BRUCK}; {THAKUR}")
+def bruck_allgather(shape: Shape) -> Cost:
+    """⌈log2 p⌉ rounds for any p"""
+    return doubling_allgather(shape)
+
+
+@schedule("neighbor_exchange", *ALLGATHER, source=CHEN)
+def neighbour_allgather(shape: Shape) -> Cost:
+    """two blocks a step between neighbours, p / 2 steps"""
+    if shape.nprocs % 2:
+        return ring_allgather(shape)
+    more = Messages(shape.nprocs // 2 - 1, 2 * shape.block)
+    return cost(Messages(1, shape.block), more)
+
+
+@schedule("flood", *ALLGATHER, *ALLTOALL, source=THAKUR)
+def flood(shape: Shape) -> Cost:
+    """every rank sends to every other, all at once"""
+    return cost(Messages(shape.nprocs - 1, shape.block, "both", shape.window))
+
+
+@schedule("pairwise", *ALLGATHER, *ALLTOALL, source=THAKUR)
+def pairwise(shape: Shape) -> Cost:
+    """p - 1 exchanges, one partner at a time"""
+    return cost(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("two_ranks", *ALLGATHER, *ALLTOALL, source="one message each way")
+def two_ranks(shape: Shape) -> Cost:
+    """one exchange"""
+    return cost(Messages(1, shape.block))
+
+
+@schedule("bruck", "MPI_Alltoall", source=f"{BRUCK}; {THAKUR}")
+def bruck_alltoall(shape: Shape) -> Cost:
+    """blocks travel by the digits of their distance, ⌈log p⌉ rounds for each other digit"""
+    messages, radix = [], max(2, shape.radix)
+    for level in range(levels(shape.nprocs, radix)):
+        step = radix**level
+        for digit in range(1, radix):
+            carried = sum(1 for one in range(shape.nprocs) if one // step % radix == digit)
+            messages.append(Messages(1 if carried else 0, carried * shape.block))
+    return cost(*messages)
+
+
+# --- Barrier: messages without content -----------------------------------------------------------
+
+
+@schedule("linear", "MPI_Barrier", source=PJESIVAC)
+def linear_barrier(shape: Shape) -> Cost:
+    """all to rank 0, and back"""
+    others = shape.nprocs - 1
+    return cost(Messages(others, 0.0, "in"), Messages(others, 0.0, "out"))
+
+
+@schedule("tree", "MPI_Barrier", source=PJESIVAC)
+def tree_barrier(shape: Shape) -> Cost:
+    """binomial tree, up and down"""
+    return cost(Messages(2 * shape.levels, 0.0))
+
+
+@schedule("double_ring", "MPI_Barrier", source=PJESIVAC)
+def ring_barrier(shape: Shape) -> Cost:
+    """a token twice round the ring"""
+    return cost(Messages(2 * shape.nprocs, 0.0))
+
+
+@schedule("dissemination", "MPI_Barrier", source=HENSGEN)
+def dissemination_barrier(shape: Shape) -> Cost:
+    """⌈log2 p⌉ rounds, in round k to the rank 2^k further on"""
+    return cost(Messages(shape.levels, 0.0))
+
+
+@schedule("recursive_doubling", "MPI_Barrier", source=PJESIVAC)
+def doubling_barrier(shape: Shape) -> Cost:
+    """pairwise exchanges; ranks above a power of two join before and are told after"""
+    more = 1 if folded(shape.nprocs) else 0  # ⌊log2 p⌋ exchanges, and two messages
+    return cost(Messages(shape.levels + more, 0.0))
+
+
+@schedule("two_ranks", "MPI_Barrier", source="one message each way")
+def two_rank_barrier(shape: Shape) -> Cost:
+    """one exchange"""
+    del shape
+    return cost(Messages(1, 0.0))

@@ -1,0 +1,340 @@
+"""Why a guideline is violated, cell by cell: what the default does, as far as its time tells; what
+every candidate should take by the models, and took; how far default and winner are from what no
+algorithm can do better. Read from the database alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from plumbline import paths
+from plumbline.launch import launcher_for
+from plumbline.libraries import find_simulated
+from plumbline.plan import TYPE_BYTES
+from plumbline.report import Report
+from plumbline.search import space as spaces
+from plumbline.search.outcome import deciding, label
+from plumbline.search.race import Target
+from plumbline.search.space import Space
+from plumbline.settings import Settings
+from plumbline.workbench import list_of
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library, Search, Trial, Verdict, Winner
+
+from . import basis as bases
+from .basis import Basis
+from .bounds import Bound, bound
+from .costs import deviation, formula, hockney, loggp, middle_deviation
+from .names import Followed, followed
+from .schedules import Shape
+
+WITHIN = 0.03
+"""The default's time coincides with a candidate's that is no further from it, and whose interval
+holds it."""
+EXACT = 1e-4
+"""The same on a simulated machine."""
+
+Standards = Mapping[str, Mapping[str, int]]
+"""By variant: the values of parameters that are not written."""
+
+
+class Priced(msgspec.Struct, frozen=True):
+    """A candidate of a cell: measured, and by the models. `seconds` is its ratio to the default in
+    the search times the default's time; `off` is LogGP's prediction over `seconds`, less 1 (without
+    gaps it is Hockney's). None: not measured, or no model."""
+
+    configuration: str
+    seconds: float | None
+    ratio: float | None
+    schedule: str | None
+    formula: str | None
+    source: str | None
+    hockney_seconds: float | None
+    loggp_seconds: float | None
+    off: float | None
+
+
+class Violated(msgspec.Struct, frozen=True):
+    """A guideline that the default violates in the cell; `seconds` is the right side's time."""
+
+    guideline: str
+    kind: str
+    rhs: str
+    ratio: float
+    seconds: float
+
+
+class Won(msgspec.Struct, frozen=True):
+    """`seconds` as seen in the search; `speedup` cold, over the sizes that the winner is for."""
+
+    configuration: str
+    seconds: float | None
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """A cell. `default_is`: candidates that take the default's time, the likeliest first; `floor`:
+    the lower bound, with how many times longer default and winner take."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    default_seconds: float
+    violated: list[Violated]
+    default_is: list[str]
+    winner: Won | None
+    floor: Bound | None
+    floor_seconds: float | None
+    default_over_floor: float | None
+    winner_over_floor: float | None
+    candidates: list[Priced]
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The default at one of the sizes that the table has, with the lower bound there."""
+
+    function: str
+    bytes: int
+    default_seconds: float
+    floor_seconds: float | None
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """`typical_factor`: by which factor half of the predictions are off, or more; `worst` likewise
+    the most. `fastest_named`: in how many of `ranked` cells the candidate that the models take for
+    the fastest is, or is within 5 % of, the fastest of those they have a word on."""
+
+    basis: Basis | None
+    cells: list[Explained]
+    curves: list[Point]
+    predictions: int
+    typical_factor: float | None
+    worst_factor: float | None
+    ranked: int
+    fastest_named: int
+
+
+def read(db: Database, report: Report) -> Explanation:
+    """With the search space of the campaign's library, and what the probe knows of our variants."""
+    space = spaces.for_library(paths.layout().search_spaces, report.library)
+    settings = msgspec.json.decode(report.campaign.settings, type=Settings)
+    return explain(db, report, space, _standards(report.library, settings))
+
+
+def _standards(library: Library, settings: Settings) -> Standards:
+    """Nothing where no probe is built here: then variants of ours have no model."""
+    try:
+        probe = paths.layout().probe(paths.build_id(library))
+        if settings.simulation is None:
+            known = list_of(probe)
+        else:
+            _, installation = find_simulated(settings.simulation.library, Path(library.prefix))
+            known = list_of(probe, partial(launcher_for(settings.place).alone, installation))
+    except PlumblineError:
+        return {}
+    return {
+        one.name: {each.name: each.standard for each in one.parameters} for one in known.variants
+    }
+
+
+def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
+    """Every cell of the campaign that violates a guideline, or was searched."""
+    basis = bases.read(db, report.campaign)
+    settings = msgspec.json.decode(report.campaign.settings, type=Settings)
+    defaults = _defaults(db, report)
+    searched = _searched(report.searches)
+    violated: dict[Target, list[Verdict]] = {}
+    for one in report.before:
+        if one.verdict == "violated" and one.replaceable:
+            violated.setdefault(Target(one.function, one.bytes), []).append(one)
+    reader = _Cells(report, settings, space, standards, basis)
+    cells = [
+        reader.cell(target, defaults[target], violated.get(target, []), searched.get(target))
+        for target in sorted(violated.keys() | searched.keys())
+        if target in defaults
+    ]
+    functions = {one.function for one in cells}
+    curves = [
+        Point(target.function, target.bytes, seconds, reader.floor_seconds(target))
+        for target, seconds in sorted(defaults.items())
+        if target.function in functions
+    ]
+    return _summed(basis, cells, curves)
+
+
+class _Cells:
+    def __init__(
+        self,
+        report: Report,
+        settings: Settings,
+        space: Space,
+        standards: Standards,
+        basis: Basis | None,
+    ) -> None:
+        self._report = report
+        self._space = space
+        self._standards = standards
+        self._basis = basis
+        self._width = TYPE_BYTES[settings.type]
+        self._simulated = settings.simulation is not None
+
+    def cell(
+        self, target: Target, default: float, violated: Sequence[Verdict], search: Search | None
+    ) -> Explained:
+        trials = search.trials if search else []
+        winner = deciding(self._report.winners, target)
+        won = None if winner is None else self._won(winner, trials, default)
+        floor = self._floor(target)
+        least = floor.seconds if floor else None
+        tuned = won.seconds if won else None
+        return Explained(
+            function=target.function,
+            nprocs=self._report.campaign.nprocs,
+            bytes=target.bytes,
+            default_seconds=default,
+            violated=[
+                Violated(one.guideline, one.kind, one.rhs, one.ratio, default / one.ratio)
+                for one in violated
+                if one.ratio
+            ],
+            default_is=self._coincide(target, trials),
+            winner=won,
+            floor=floor,
+            floor_seconds=least,
+            default_over_floor=default / least if least else None,
+            winner_over_floor=tuned / least if tuned and least else None,
+            candidates=[self._priced(target, one, default) for one in trials],
+        )
+
+    def _won(self, winner: Winner, trials: Sequence[Trial], default: float) -> Won:
+        same = [one for one in trials if (one.variant, one.knobs) == _of(winner) and one.ratio]
+        seconds = default * same[0].ratio if same and same[0].ratio else None
+        return Won(
+            label(winner.variant, winner.configuration),
+            default / winner.speedup if seconds is None else seconds,
+            winner.speedup,
+            winner.speedup_low,
+            winner.speedup_high,
+        )
+
+    def _coincide(self, target: Target, trials: Sequence[Trial]) -> list[str]:
+        """The library's algorithms that have a model, then those without (decisions of another
+        library are one of its algorithms each), then variants of ours that have one."""
+        near = []
+        for one in trials:
+            known = self._followed(target, one) is not None
+            own = one.variant == "default"
+            if one.ratio and self._same(one) and (own or known):
+                rank = (0 if known else 1) if own else 2
+                near.append((rank, abs(math.log(one.ratio)), label(one.variant, one.knobs)))
+        return [name for *_, name in sorted(near)]
+
+    def _same(self, trial: Trial) -> bool:
+        if trial.ratio is None:
+            return False
+        if self._simulated:
+            return abs(trial.ratio - 1) < EXACT
+        low, high = trial.ratio_low, trial.ratio_high
+        holds = low is None or high is None or low <= 1 <= high
+        return holds and abs(trial.ratio - 1) <= WITHIN
+
+    def floor_seconds(self, target: Target) -> float | None:
+        found = self._floor(target)
+        return None if found is None else found.seconds
+
+    def _floor(self, target: Target) -> Bound | None:
+        if self._basis is None:
+            return None
+        return bound(target.function, self._shape(None, target.bytes), self._basis.network)
+
+    def _shape(self, of: Followed | None, size: int) -> Shape:
+        """With the volume in whole elements, as it is moved."""
+        volume = -(-size // self._width) * self._width
+        nprocs = self._report.campaign.nprocs
+        return Shape(nprocs, volume) if of is None else of.shape(nprocs, volume)
+
+    def _followed(self, target: Target, trial: Trial) -> Followed | None:
+        name = trial.variant.partition(":")[0]
+        if trial.variant != "default" and name not in self._standards:
+            return None
+        standard = self._standards.get(name, {})
+        return followed(self._space, target.function, trial.variant, trial.knobs, standard)
+
+    def _priced(self, target: Target, trial: Trial, default: float) -> Priced:
+        of = self._followed(target, trial)
+        measured = None if trial.ratio is None else trial.ratio * default
+        path = None if of is None else of.schedule.cost(self._shape(of, target.bytes))
+        simple = fine = off = None
+        if path is not None and self._basis is not None:
+            simple = hockney(path, self._basis.network)
+            fine = loggp(path, self._basis.network)
+            off = None if measured is None else deviation(fine, measured)
+        return Priced(
+            configuration=label(trial.variant, trial.knobs),
+            seconds=measured,
+            ratio=trial.ratio,
+            schedule=None if of is None else of.schedule.what,
+            formula=None if path is None else formula(path),
+            source=None if of is None else of.schedule.source,
+            hockney_seconds=simple,
+            loggp_seconds=fine,
+            off=off,
+        )
+
+
+def _of(winner: Winner) -> tuple[str, dict[str, str]]:
+    return winner.variant, winner.configuration
+
+
+def _searched(searches: Sequence[Search]) -> dict[Target, Search]:
+    """The first search of each cell: its ratios are to the library as it is."""
+    found: dict[Target, Search] = {}
+    for one in searches:
+        found.setdefault(Target(one.function, one.bytes), one)
+    return found
+
+
+def _defaults(db: Database, report: Report) -> dict[Target, float]:
+    """Seconds of the library as it is: medians over the launches of the table before."""
+    suites = list(dict.fromkeys(name for one in report.before for name in one.suites))
+    return {
+        Target(one.case.function, one.case.bytes): statistics.median(one.seconds)
+        for one in runs.medians(db, report.campaign.id, suites)
+        if one.case.variant == "default"
+        and not one.case.knobs
+        and one.case.config == "default"
+        and one.case.ranks == 0
+    }
+
+
+def _summed(basis: Basis | None, cells: list[Explained], curves: list[Point]) -> Explanation:
+    off = [one.off for cell in cells for one in cell.candidates if one.off is not None]
+    ranked = named = 0
+    for cell in cells:
+        known = [
+            (one.loggp_seconds, one.seconds)
+            for one in cell.candidates
+            if one.loggp_seconds is not None and one.seconds is not None
+        ]
+        if len(known) > 1:
+            ranked += 1
+            named += min(known)[1] <= 1.05 * min(seconds for _, seconds in known)
+    return Explanation(
+        basis=basis,
+        cells=cells,
+        curves=curves,
+        predictions=len(off),
+        typical_factor=middle_deviation(off),
+        worst_factor=max((max(1 + one, 1 / (1 + one)) for one in off), default=None),
+        ranked=ranked,
+        fastest_named=named,
+    )

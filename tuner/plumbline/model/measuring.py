@@ -1,0 +1,82 @@
+"""What the models need and nobody has measured: short ping-pongs, reductions inside a rank and two
+floods, in launches of the campaign's own, suite `explain`. Stored once, like any other launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline import campaign as loop
+from plumbline import pingpong, workbench
+from plumbline.measure import Laboratory, Progress, Series
+from plumbline.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.settings import Settings
+from plumbline_db import hockney as table
+from plumbline_db import machines
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
+
+from .basis import FLOODS, INSIDE, SUITE
+
+MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
+REDUCED = (1024, 4096, 16384, 65536, 262144)
+LAUNCHES = 6  # the fewest that have an interval
+_TRIPS = 50
+
+
+def plan(settings: Settings) -> Plan:
+    """One launch."""
+    data = Data(settings.type, settings.op, settings.root)
+    floods = [
+        PlanCase(function, least_bytes(function, settings.nprocs, data), variant)
+        for function, variant in FLOODS.values()
+        if settings.nprocs > 2
+    ]
+    simulated = settings.simulation is not None
+    return Plan(
+        name=SUITE,
+        seed=settings.seed,
+        cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
+        data=data,
+        blocks=settings.blocks,
+        reps=settings.reps,
+        warmup=1 if simulated else 16,
+        sync=settings.start_scheme,
+        pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
+    )
+
+
+def settings_of(campaign: Campaign) -> Settings:
+    return msgspec.json.decode(campaign.settings, type=Settings)
+
+
+def launches(campaign: Campaign) -> int:
+    """How many there are in all."""
+    return LAUNCHES if settings_of(campaign).simulation is None else 1
+
+
+def measure(
+    db: Database, campaign: Campaign, progress: Progress | None = None, beside: Path | None = None
+) -> None:
+    """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
+    the library that is found here is not the campaign's."""
+    settings = settings_of(campaign)
+    prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
+    bench = workbench.workbench(prefix, settings=settings, beside=beside)
+    here, library = bench.installation.library, campaign.library_fingerprint
+    if (here.fingerprint, bench.machine.id) != (library, campaign.machine):
+        raise UsageError(
+            f"campaign {campaign.id} was run on another machine or with another build of its "
+            f"library than {here.id} under {prefix}: it can be explained there"
+        )
+    starter = loop.starter(bench, settings)
+    refusal = starter.refusal(plan(settings).text())
+    if refusal is not None:
+        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+    lab = Laboratory(db, campaign.id, starter, progress)
+    lab.progress.step("messages to and fro, reductions inside a rank")
+    Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
+    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id)))

@@ -1,0 +1,220 @@
+"""Schedules of what reduces: Reduce, Allreduce, Reduce_scatter, Reduce_scatter_block, Scan, Exscan.
+
+Where a schedule needs a power of two, ranks above it are folded in by one more message of the whole
+vector, and told by another (Thakur, Rabenseifner, Gropp 2005)."""
+
+from __future__ import annotations
+
+import math
+
+from .costs import Cost, Messages, cost
+from .rooted import binomial_bcast, binomial_gather, knomial_bcast, linear_bcast
+from .schedules import (
+    PJESIVAC,
+    THAKUR,
+    Shape,
+    binary_steps,
+    chain_messages,
+    folded,
+    levels,
+    schedule,
+)
+
+RABENSEIFNER = (
+    "R. Rabenseifner, Optimization of collective reduction operations, ICCS 2004; " + THAKUR
+)
+PATARASUK = (
+    "P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, "
+    "J. Parallel and Distributed Computing 69, 2009"
+)
+TRAEFF = (
+    "J. L. Träff, An improved algorithm for (non-commutative) reduce-scatter with an application, "
+    "EuroPVM/MPI 2005"
+)
+SCATTERED = ("MPI_Reduce_scatter", "MPI_Reduce_scatter_block")
+PREFIX = ("MPI_Scan", "MPI_Exscan")
+
+
+def _each(messages: Messages) -> Cost:
+    """What comes with every message is added to what is there."""
+    return Cost((messages,), messages.rounds * messages.count * messages.bytes)
+
+
+def _fold(shape: Shape, *, back: bool = True) -> Cost:
+    if not folded(shape.nprocs):
+        return Cost(())
+    before = _each(Messages(1, shape.bytes))
+    return before + cost(Messages(1, shape.bytes)) if back else before
+
+
+def _rounds(shape: Shape) -> int:
+    """⌊log2 p⌋: what is left when ranks above a power of two are folded in."""
+    return shape.nprocs.bit_length() - 1
+
+
+def _power(shape: Shape) -> Shape:
+    """The same volume on the power of two."""
+    return Shape(2 ** _rounds(shape), shape.bytes)
+
+
+# --- Reduce ---------------------------------------------------------------------------------------
+
+
+@schedule("linear", "MPI_Reduce", source=PJESIVAC)
+def linear_reduce(shape: Shape) -> Cost:
+    """the root receives from one rank after the other, and adds"""
+    return _each(Messages(shape.nprocs - 1, shape.bytes))
+
+
+@schedule("flood", "MPI_Reduce", source=PJESIVAC)
+def flood_reduce(shape: Shape) -> Cost:
+    """every rank sends to the root, which waits for all messages at once"""
+    return _each(Messages(shape.nprocs - 1, shape.bytes, "in", shape.window))
+
+
+@schedule("binomial", "MPI_Reduce", source=f"{THAKUR}; {PJESIVAC}")
+def binomial_reduce(shape: Shape) -> Cost:
+    """binomial tree, in segments where there are some"""
+    return _each(Messages(shape.levels * shape.segments, shape.segment))
+
+
+@schedule("knomial", "MPI_Reduce", source="the binomial tree's, with k - 1 children a level")
+def knomial_reduce(shape: Shape) -> Cost:
+    """k-nomial tree"""
+    rounds = levels(shape.nprocs, shape.radix) * (shape.radix - 1)
+    return _each(Messages(rounds * shape.segments, shape.segment))
+
+
+@schedule("pipeline", "MPI_Reduce", source=PJESIVAC)
+def pipeline_reduce(shape: Shape) -> Cost:
+    """segments along a chain of all ranks"""
+    return _each(Messages(shape.nprocs + shape.segments - 2, shape.segment))
+
+
+@schedule("chain", "MPI_Reduce", source=PJESIVAC)
+def chain_reduce(shape: Shape) -> Cost:
+    """segments along several chains that end at the root"""
+    return _each(Messages(chain_messages(shape), shape.segment))
+
+
+@schedule("binary", "MPI_Reduce", source=PJESIVAC)
+def binary_reduce(shape: Shape) -> Cost:
+    """segments up a binary tree: two messages a level"""
+    return _each(Messages(2 * binary_steps(shape), shape.segment))
+
+
+@schedule("rabenseifner", "MPI_Reduce", source=RABENSEIFNER)
+def rabenseifner_reduce(shape: Shape) -> Cost:
+    """reduce-scatter by recursive halving, then a binomial gather"""
+    inner = _power(shape)
+    return _fold(shape, back=False) + halving_reduce_scatter(inner) + binomial_gather(inner)
+
+
+@schedule("ring", "MPI_Reduce", source="seed 000, section 5.3, after " + PATARASUK)
+def ring_reduce(shape: Shape) -> Cost:
+    """reduce-scatter on a ring, then p - 1 blocks to the root"""
+    return ring_reduce_scatter(shape) + cost(Messages(shape.nprocs - 1, shape.block, "in"))
+
+
+# --- Allreduce ------------------------------------------------------------------------------------
+
+
+@schedule("linear", "MPI_Allreduce", source=PJESIVAC)
+def linear_allreduce(shape: Shape) -> Cost:
+    """linear reduce, then linear broadcast"""
+    return linear_reduce(shape) + linear_bcast(shape)
+
+
+@schedule("recursive_doubling", "MPI_Allreduce", source=THAKUR)
+def doubling_allreduce(shape: Shape) -> Cost:
+    """exchanges of the whole vector with ranks 1, 2, 4 … apart"""
+    return _fold(shape) + _each(Messages(_rounds(shape), shape.bytes))
+
+
+@schedule("rabenseifner", "MPI_Allreduce", source=RABENSEIFNER)
+def rabenseifner_allreduce(shape: Shape) -> Cost:
+    """recursive halving, then recursive doubling of the blocks"""
+    inner = _power(shape)
+    return _fold(shape) + halving_reduce_scatter(inner) + binomial_gather(inner)
+
+
+@schedule("ring", "MPI_Allreduce", source=PATARASUK)
+def ring_allreduce(shape: Shape) -> Cost:
+    """reduce-scatter, then allgather, on a ring"""
+    return ring_reduce_scatter(shape) + cost(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("segmented_ring", "MPI_Allreduce", source=f"{PATARASUK}; a message a segment")
+def segmented_allreduce(shape: Shape) -> Cost:
+    """a ring whose reduced blocks travel in segments"""
+    pieces = 1
+    if 0 < shape.segment_bytes < shape.block:
+        pieces = math.ceil(shape.block / shape.segment_bytes)
+    first = Messages((shape.nprocs - 1) * pieces, shape.block / pieces)
+    return _each(first) + cost(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("tree", "MPI_Allreduce", source=THAKUR)
+def tree_allreduce(shape: Shape) -> Cost:
+    """up and down one k-nomial tree"""
+    if shape.radix == 2:
+        return binomial_reduce(shape) + binomial_bcast(shape)
+    return knomial_reduce(shape) + knomial_bcast(shape)
+
+
+# --- Reduce_scatter -------------------------------------------------------------------------------
+
+
+@schedule("recursive_halving", *SCATTERED, source=THAKUR)
+def halving_reduce_scatter(shape: Shape) -> Cost:
+    """exchanges of half of what is left, ranks p / 2, p / 4 … apart"""
+    inner = _power(shape)
+    halving = [_each(Messages(1, shape.bytes / 2**k)) for k in range(1, _rounds(shape) + 1)]
+    back = Messages(1 if inner.nprocs != shape.nprocs else 0, shape.block)
+    found = _fold(shape, back=False)
+    for one in halving:
+        found += one
+    return found + cost(back)
+
+
+@schedule("butterfly", *SCATTERED, source=TRAEFF)
+def butterfly_reduce_scatter(shape: Shape) -> Cost:
+    """recursive halving that keeps the order of operands"""
+    return halving_reduce_scatter(shape)
+
+
+@schedule("pairwise", *SCATTERED, source=THAKUR)
+def pairwise_reduce_scatter(shape: Shape) -> Cost:
+    """p - 1 exchanges of a block, one partner at a time"""
+    return _each(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("ring", *SCATTERED, source=PATARASUK)
+def ring_reduce_scatter(shape: Shape) -> Cost:
+    """a ring of p - 1 rounds"""
+    return _each(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("recursive_doubling", *SCATTERED, source=THAKUR)
+def doubling_reduce_scatter(shape: Shape) -> Cost:
+    """exchanges with ranks 1, 2, 4 … apart of all blocks but those that both have"""
+    found = Cost(())
+    for power in range(shape.levels):
+        found += _each(Messages(1, max(0.0, shape.bytes - 2**power * shape.block)))
+    return found
+
+
+# --- Scan, Exscan ---------------------------------------------------------------------------------
+
+
+@schedule("linear", *PREFIX, source="a message from neighbour to neighbour")
+def linear_prefix(shape: Shape) -> Cost:
+    """the prefix passes from rank to rank"""
+    return _each(Messages(shape.nprocs - 1, shape.bytes))
+
+
+@schedule("recursive_doubling", *PREFIX, source="as in MPICH: each round adds to sum and prefix")
+def doubling_prefix(shape: Shape) -> Cost:
+    """⌈log2 p⌉ rounds of the whole vector"""
+    rounds = Messages(shape.levels, shape.bytes)
+    return Cost((rounds,), 2 * rounds.count * rounds.bytes)

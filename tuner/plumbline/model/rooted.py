@@ -1,0 +1,150 @@
+"""Schedules of what has a root and reduces nothing: Bcast, Scatter, Gather and their sisters with
+unequal blocks, which are taken as equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .costs import Cost, Messages, cost
+from .schedules import (
+    CHAN,
+    PJESIVAC,
+    THAKUR,
+    Shape,
+    binary_steps,
+    chain_messages,
+    halves,
+    levels,
+    schedule,
+)
+
+SCATTER = ("MPI_Scatter", "MPI_Scatterv")
+GATHER = ("MPI_Gather", "MPI_Gatherv")
+
+# --- Bcast: the whole vector to every rank ------------------------------------------------------
+
+
+@schedule("linear", "MPI_Bcast", source=PJESIVAC)
+def linear_bcast(shape: Shape) -> Cost:
+    """the root sends to each rank"""
+    return cost(Messages(shape.nprocs - 1, shape.bytes, "out"))
+
+
+@schedule("binomial", "MPI_Bcast", source=PJESIVAC)
+def binomial_bcast(shape: Shape) -> Cost:
+    """binomial tree, in segments where there are some"""
+    return cost(Messages(shape.levels * shape.segments, shape.segment))
+
+
+@schedule("knomial", "MPI_Bcast", source="the binomial tree's, with k - 1 children a level")
+def knomial_bcast(shape: Shape) -> Cost:
+    """k-nomial tree"""
+    rounds = levels(shape.nprocs, shape.radix) * shape.segments
+    return cost(Messages(shape.radix - 1, shape.segment, "out", rounds=rounds))
+
+
+@schedule("pipeline", "MPI_Bcast", source=PJESIVAC)
+def pipeline_bcast(shape: Shape) -> Cost:
+    """segments along a chain of all ranks"""
+    return cost(Messages(shape.nprocs + shape.segments - 2, shape.segment))
+
+
+@schedule("chain", "MPI_Bcast", source=PJESIVAC)
+def chain_bcast(shape: Shape) -> Cost:
+    """segments along several chains below the root, which sends each segment to all of them"""
+    return cost(Messages(chain_messages(shape), shape.segment))
+
+
+@schedule("binary", "MPI_Bcast", source=PJESIVAC)
+def binary_bcast(shape: Shape) -> Cost:
+    """segments down a binary tree: two messages a level"""
+    return cost(Messages(2, shape.segment, "out", rounds=binary_steps(shape)))
+
+
+@schedule("split_binary", "MPI_Bcast", source=PJESIVAC)
+def split_bcast(shape: Shape) -> Cost:
+    """halves of the vector down two halves of a binary tree, then exchanged"""
+    half = _halved(shape)
+    down = Messages(2, half.segment, "out", rounds=binary_steps(half))
+    return cost(down, Messages(1, half.bytes))
+
+
+@schedule("scatter_recursive_doubling", "MPI_Bcast", source=THAKUR)
+def scatter_doubling_bcast(shape: Shape) -> Cost:
+    """binomial scatter, then allgather by recursive doubling"""
+    doubling = [Messages(1, each * shape.block) for each in reversed(halves(shape.nprocs))]
+    return binomial_scatter(shape) + cost(*doubling)
+
+
+@schedule("scatter_ring", "MPI_Bcast", source=THAKUR)
+def scatter_ring_bcast(shape: Shape) -> Cost:
+    """binomial scatter, then allgather on a ring"""
+    return binomial_scatter(shape) + cost(Messages(shape.nprocs - 1, shape.block))
+
+
+def _halved(shape: Shape) -> Shape:
+    return Shape(shape.nprocs, shape.bytes / 2, shape.segment_bytes, shape.radix, shape.chains)
+
+
+# --- Scatter and Gather: a block for or from every rank ------------------------------------------
+
+
+@schedule("linear", *SCATTER, source=PJESIVAC)
+def linear_scatter(shape: Shape) -> Cost:
+    """the root sends to one rank after the other"""
+    return cost(Messages(shape.nprocs - 1, shape.block, "out", shape.window))
+
+
+@schedule("linear", *GATHER, source="seed 000, section 5.2, after " + PJESIVAC)
+def linear_gather(shape: Shape) -> Cost:
+    """every rank sends to the root, which receives p - 1 messages"""
+    return cost(Messages(shape.nprocs - 1, shape.block))
+
+
+@schedule("flood", *GATHER, source=PJESIVAC)
+def flood_gather(shape: Shape) -> Cost:
+    """every rank sends to the root, which waits for all messages at once"""
+    return cost(Messages(shape.nprocs - 1, shape.block, "in", shape.window))
+
+
+@schedule("linear_sync", "MPI_Gather", source=PJESIVAC)
+def synchronised_gather(shape: Shape) -> Cost:
+    """the root asks one rank after the other, which answers in two parts"""
+    first = min(shape.segment_bytes, shape.block) if shape.segment_bytes else shape.block
+    asked = shape.nprocs - 1
+    rest = shape.block - first
+    parts = [Messages(asked, 0.0), Messages(asked, first)]
+    return cost(*parts, Messages(asked if rest > 0 else 0, rest))
+
+
+@schedule("binomial", *SCATTER, source=f"{THAKUR}; {CHAN}")
+def binomial_scatter(shape: Shape) -> Cost:
+    """binomial tree: half of what is left in each round"""
+    return cost(*(Messages(1, each * shape.block) for each in halves(shape.nprocs)))
+
+
+@schedule("binomial", *GATHER, source=f"{THAKUR}; {CHAN}")
+def binomial_gather(shape: Shape) -> Cost:
+    """binomial tree: twice as much in each round"""
+    return cost(*(Messages(1, each * shape.block) for each in reversed(halves(shape.nprocs))))
+
+
+@schedule("knomial", *SCATTER, source="the binomial tree's, with k - 1 children a level")
+def knomial_scatter(shape: Shape) -> Cost:
+    """k-nomial tree"""
+    return cost(*(Messages(many, size, "out") for many, size in _children(shape)))
+
+
+@schedule("knomial", *GATHER, source="the binomial tree's, with k - 1 children a level")
+def knomial_gather(shape: Shape) -> Cost:
+    """k-nomial tree"""
+    return cost(*(Messages(many, size, "in") for many, size in _children(shape)))
+
+
+def _children(shape: Shape) -> Iterator[tuple[int, float]]:
+    """Of the root at each level, the highest first: how many, and what stands behind each."""
+    left = shape.nprocs
+    for level in range(levels(shape.nprocs, shape.radix) - 1, -1, -1):
+        each = shape.radix**level
+        yield min(shape.radix - 1, -(-left // each) - 1), each * shape.block
+        left = min(left, each)

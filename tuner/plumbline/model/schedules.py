@@ -1,0 +1,137 @@
+"""The table of schedules: how the messages of an algorithm follow each other, by function and
+name.
+
+A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py, reductions.py have
+them. Its docstring is what it is, its `source` where the formula comes from. Which algorithm of a
+library, and which variant of ours, follows which schedule, says names.toml."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+
+from .costs import Cost
+
+THAKUR = (
+    "R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in "
+    "MPICH, Int. J. High Performance Computing Applications 19, 2005"
+)
+PJESIVAC = (
+    "J. Pjesivac-Grbovic et al., Performance analysis of MPI collective operations, Cluster "
+    "Computing 10, 2007"
+)
+CHAN = (
+    "E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn, Collective communication: theory, "
+    "practice, and experience, Concurrency and Computation 19, 2007"
+)
+BRUCK = (
+    "J. Bruck et al., Efficient algorithms for all-to-all communications in multiport "
+    "message-passing systems, IEEE Trans. Parallel and Distributed Systems 8, 1997"
+)
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
+    `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`: messages
+    that a rank has under way at a time (0: all)."""
+
+    nprocs: int
+    bytes: float
+    segment_bytes: int = 0
+    radix: int = 2
+    chains: int = 4
+    window: int = 0
+
+    @property
+    def block(self) -> float:
+        """Where the volume is made of blocks, one of them."""
+        return self.bytes / self.nprocs
+
+    @property
+    def levels(self) -> int:
+        """⌈log2 p⌉"""
+        return levels(self.nprocs)
+
+    @property
+    def segments(self) -> int:
+        if not 0 < self.segment_bytes < self.bytes:
+            return 1
+        return math.ceil(self.bytes / self.segment_bytes)
+
+    @property
+    def segment(self) -> float:
+        return self.bytes / self.segments
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """`what`: in words, `source`: of the formula."""
+
+    name: str
+    what: str
+    source: str
+    cost: Callable[[Shape], Cost]
+
+
+_TABLE: dict[tuple[str, str], Schedule] = {}
+
+Rule = Callable[[Shape], Cost]
+
+
+def schedule(name: str, *functions: str, source: str) -> Callable[[Rule], Rule]:
+    """Enters a rule into the table. A name that a function has twice is a bug: ValueError."""
+
+    def enter(rule: Rule) -> Rule:
+        for function in functions:
+            if (function, name) in _TABLE:
+                raise ValueError(f"{function} has two schedules called {name}")
+            what = " ".join((rule.__doc__ or "").split())
+            _TABLE[function, name] = Schedule(name, what, source, rule)
+        return rule
+
+    return enter
+
+
+def find(function: str, name: str) -> Schedule:
+    """Raises KeyError where there is none."""
+    return table()[function, name]
+
+
+def table() -> dict[tuple[str, str], Schedule]:
+    """All schedules, by function and name."""
+    from . import exchanges, reductions, rooted  # noqa: F401  they enter theirs
+
+    return _TABLE
+
+
+def levels(nprocs: int, radix: int = 2) -> int:
+    """The least L with radix^L ≥ nprocs."""
+    found = 0
+    while radix**found < nprocs:
+        found += 1
+    return found
+
+
+def halves(nprocs: int) -> list[int]:
+    """How many ranks stand behind each child of the root of a binomial tree, the first one first;
+    together all but the root."""
+    top = levels(nprocs) - 1
+    return [min(2**power, nprocs - 2**power) for power in range(top, -1, -1)]
+
+
+def folded(nprocs: int) -> bool:
+    """Whether ranks must be folded together first, where a power of two is needed."""
+    return nprocs & (nprocs - 1) != 0
+
+
+def binary_steps(shape: Shape) -> int:
+    """Steps of segments through a binary tree: its depth, and those that follow the first."""
+    return levels(shape.nprocs + 1) - 1 + shape.segments - 1
+
+
+def chain_messages(shape: Shape) -> int:
+    """What the root sends, each segment to all chains, and the way of the last one."""
+    chains = max(1, min(shape.chains, shape.nprocs - 1))
+    length = -(-(shape.nprocs - 1) // chains)
+    return chains * shape.segments + length - 1

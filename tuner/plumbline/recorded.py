@@ -1,0 +1,191 @@
+"""From the files of ranks, which the preload library keeps up to date while they run
+(collectives-alt/preload/calls.c), to one record of the application."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline.application import Application, Calls
+from plumbline_db.errors import PlumblineError
+
+SUFFIX = ".calls"
+
+_HEADER = struct.Struct("=8s4I4i3q256s")
+_ENTRY = struct.Struct("=4q4i")
+_NAME_BYTES = 32
+_MAGIC = b"PLCALLS1"
+
+# So many volumes of a function on a kind of communicator stand in a record as they are. Of more,
+# those within a quarter of an octave are one.
+_MOST_VOLUMES = 64
+
+# function, nprocs, nodes, ppn, bytes
+_Key = tuple[str, int, int, int, int]
+
+
+class Rank(msgspec.Struct, frozen=True):
+    """What one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By key: calls,
+    nanoseconds, nanoseconds of the fastest."""
+
+    job: int
+    rank: int
+    nprocs: int
+    finished: bool
+    elapsed_ns: int
+    lost: int
+    library: str
+    calls: dict[_Key, tuple[int, int, int]]
+
+
+class _Sum(msgspec.Struct):
+    calls: float = 0.0
+    seconds: float = 0.0
+    fastest_seconds: float = 0.0
+
+
+def ranks(folder: Path) -> list[Rank]:
+    """All that left a file in the folder. Raises PlumblineError for one that is not whole."""
+    return [_rank(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+
+
+class _Header(NamedTuple):
+    """The fields of `struct header` before the names of functions, in its order."""
+
+    magic: bytes
+    one: int
+    header_bytes: int
+    entry_bytes: int
+    capacity: int
+    rank: int
+    nprocs: int
+    functions: int
+    finished: int
+    job: int
+    elapsed_ns: int
+    lost: int
+    library: bytes
+
+
+def _rank(path: Path) -> Rank:
+    try:
+        data = path.read_bytes()
+        header = _Header._make(_HEADER.unpack_from(data))
+        names_end = _HEADER.size + header.functions * _NAME_BYTES
+        if (header.magic, header.one, header.entry_bytes) != (_MAGIC, 1, _ENTRY.size):
+            raise ValueError("written by another version, or on a machine of another kind")
+        if len(data) != header.header_bytes + header.capacity * _ENTRY.size:
+            raise ValueError(f"{len(data)} bytes do not hold {header.capacity} entries")
+        names = [
+            _text(data[at : at + _NAME_BYTES])
+            for at in range(_HEADER.size, min(names_end, header.header_bytes), _NAME_BYTES)
+        ]
+        calls: dict[_Key, tuple[int, int, int]] = {}
+        for entry in _ENTRY.iter_unpack(data[header.header_bytes :]):
+            volume, count, ns, fastest, function, nprocs, nodes, ppn = entry
+            if count:
+                if not 0 <= function < len(names):
+                    raise ValueError(f"there is no function {function}")
+                calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
+    except (OSError, ValueError, struct.error) as error:
+        raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
+    return Rank(
+        job=header.job,
+        rank=header.rank,
+        nprocs=header.nprocs,
+        finished=bool(header.finished),
+        elapsed_ns=header.elapsed_ns,
+        lost=header.lost,
+        library=_text(header.library),
+        calls=calls,
+    )
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode(errors="replace")
+
+
+def application(
+    found: Sequence[Rank], *, version: str, command: Sequence[str], started: str, status: int
+) -> Application:
+    """One record of all jobs that a command has started. Their times and calls add up."""
+    jobs: dict[int, list[Rank]] = {}
+    for one in found:
+        jobs.setdefault(one.job, []).append(one)
+    sums: dict[_Key, _Sum] = {}
+    for job in jobs.values():
+        _add(sums, job)
+    largest = max(found, key=lambda one: one.nprocs)
+    return Application(
+        schema=1,
+        version=version,
+        command=list(command),
+        started=started,
+        status=status,
+        library=largest.library,
+        nprocs=largest.nprocs,
+        ranks=len(found),
+        finished=sum(one.finished for one in found),
+        seconds=sum(max(one.elapsed_ns for one in job) for job in jobs.values()) / 1e9,
+        lost=sum(one.lost for one in found),
+        calls=[
+            Calls(
+                function=function,
+                nprocs=nprocs,
+                nodes=nodes or None,
+                ppn=ppn or None,
+                bytes=volume if volume >= 0 else None,
+                calls=total.calls,
+                seconds=total.seconds,
+                fastest_seconds=total.fastest_seconds,
+            )
+            for (function, nprocs, nodes, ppn, volume), total in sorted(coarser(sums).items())
+        ],
+    )
+
+
+def _add(sums: dict[_Key, _Sum], job: Iterable[Rank]) -> None:
+    fastest: dict[_Key, int] = {}
+    for one in job:
+        for key, (calls, ns, least) in one.calls.items():
+            total = sums.setdefault(key, _Sum())
+            total.calls += calls / one.nprocs
+            total.seconds += ns / one.nprocs / 1e9
+            fastest[key] = max(fastest.get(key, 0), least)
+    for key, ns in fastest.items():
+        total = sums[key]
+        before = total.fastest_seconds
+        total.fastest_seconds = min(before, ns / 1e9) if before else ns / 1e9
+
+
+def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
+    """The same where few volumes are told apart. Volumes that become one are the largest of them,
+    with the mean of their fastest calls."""
+    volumes: dict[tuple[str, int, int, int], list[int]] = {}
+    for function, nprocs, nodes, ppn, volume in sums:
+        volumes.setdefault((function, nprocs, nodes, ppn), []).append(volume)
+    found: dict[_Key, _Sum] = {}
+    for group, those in volumes.items():
+        bins: dict[int, list[int]] = {}
+        for volume in sorted(those):
+            near = len(those) > _MOST_VOLUMES and volume > 0
+            bins.setdefault(_bin(volume) if near else volume, []).append(volume)
+        for members in bins.values():
+            parts = [sums[(*group, volume)] for volume in members]
+            calls = sum(one.calls for one in parts)
+            found[(*group, members[-1])] = _Sum(
+                calls=calls,
+                seconds=sum(one.seconds for one in parts),
+                fastest_seconds=sum(one.calls * one.fastest_seconds for one in parts) / calls,
+            )
+    return found
+
+
+def _bin(volume: int) -> int:
+    """The quarter of an octave: the two bits behind the first one, for all but the smallest."""
+    shift = max(0, volume.bit_length() - 3)
+    return (shift << 3) | (volume >> shift)

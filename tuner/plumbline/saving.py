@@ -1,0 +1,177 @@
+"""What the winners of a campaign save an application a run: its calls times what a call takes less,
+as the cold launches of the last confirmation measured it (docs/application.md)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline import application, tables
+from plumbline.application import Application, Calls
+from plumbline.pairs import log_ratios, without_launch_factor
+from plumbline.search.candidates import DEFAULT
+from plumbline.search.cells import Target, index
+from plumbline.search.outcome import deciding, label
+from plumbline.settings import Settings
+from plumbline.verify.statistics import Comparison
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict, Winner
+
+_PLAIN = "-default"  # ends the names of suites of the library as it is, beside those with the files
+
+
+class Cold(msgspec.Struct, frozen=True):
+    """A cell in cold launches: the library as it is, and the files' time over that."""
+
+    default_seconds: float
+    ratio: Comparison
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Calls of one kind, and what decides them with the winners in force ('': the library as it
+    is). What is saved is None where nothing near was measured."""
+
+    function: str
+    bytes: int
+    calls: float
+    seconds: float
+    work_seconds: float
+    share: float
+    configuration: str
+    default_seconds: float | None
+    saving_seconds: float | None
+    saving_low_seconds: float | None
+    saving_high_seconds: float | None
+
+
+class Saving(msgspec.Struct, frozen=True):
+    """Of one run, a rank on the average. `here_seconds`: on communicators of the campaign's ranks.
+    The ends of the interval are the sums of the rows' ends. `saving_seconds` is None before the
+    campaign is finished."""
+
+    command: list[str]
+    library: str
+    run_seconds: float
+    collective_seconds: float
+    here_seconds: float
+    saving_seconds: float | None
+    saving_low_seconds: float | None
+    saving_high_seconds: float | None
+    rows: list[Row]
+
+    def calls_for(self, verdict: Verdict) -> bool:
+        """Whether the cell is one of those that make up most of the work here."""
+        work = {(one.function, one.bytes): one.work_seconds for one in self.rows}
+        return any(
+            function == verdict.function and application.nearest(size, [verdict.bytes])
+            for function, size in application.heaviest(work)
+        )
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """Of a campaign's settings."""
+
+    profile: Application | msgspec.UnsetType = msgspec.UNSET
+
+
+def of(
+    db: Database, campaign: Campaign, after: Sequence[Verdict] | None, winners: Sequence[Winner]
+) -> Saving | None:
+    """None for a campaign without an application. `after`: the last table; None: not there yet."""
+    found = msgspec.json.decode(campaign.settings, type=_Asked).profile
+    if isinstance(found, msgspec.UnsetType):
+        return None
+    measured: dict[Target, Cold] = {}
+    if after and winners:
+        measured = cold(db, campaign, after[0].suites[0], winners)
+    calls = [one for one in found.on(campaign.nprocs, campaign.nodes) if one.bytes]
+    whole = sum(one.work_seconds for one in calls) or 1.0
+    rows = [_row(one, whole, winners, measured, done=after is not None) for one in calls]
+    rows.sort(key=lambda one: -one.work_seconds)
+    done = after is not None
+
+    def total(values: Sequence[float | None]) -> float | None:
+        return sum(one for one in values if one is not None) if done else None
+
+    return Saving(
+        command=found.command,
+        library=found.library,
+        run_seconds=found.seconds,
+        collective_seconds=found.collective_seconds,
+        here_seconds=sum(one.seconds for one in found.on(campaign.nprocs, campaign.nodes)),
+        saving_seconds=total([one.saving_seconds for one in rows]),
+        saving_low_seconds=total([one.saving_low_seconds for one in rows]),
+        saving_high_seconds=total([one.saving_high_seconds for one in rows]),
+        rows=rows,
+    )
+
+
+def cold(
+    db: Database, campaign: Campaign, suite: str, winners: Sequence[Winner]
+) -> dict[Target, Cold]:
+    """Cells that were measured with and without the files of the confirmation `suite`."""
+    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    compare = tables.compare_of(settings)
+    names = dict.fromkeys(one.suite for one in runs.listing(db, campaign.id))
+    ratios: dict[Target, list[float]] = {}
+    seconds: dict[Target, list[float]] = {}
+    for plain in names:
+        tuned = plain.removesuffix(_PLAIN)
+        if tuned == plain or not (tuned == suite or tuned.startswith(f"{suite}-")):
+            continue
+        ours = index(runs.medians(db, campaign.id, [tuned]))
+        theirs = index(runs.medians(db, campaign.id, [plain]))
+        cells = [target for target, one in theirs if one == DEFAULT]
+        logs, _ = log_ratios(ours, theirs, cells)
+        for cell, found in without_launch_factor(logs, winners).items():
+            ratios.setdefault(cell, []).extend(found)
+            seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
+    return {
+        cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.alpha))
+        for cell, logs in ratios.items()
+        if logs
+    }
+
+
+def _row(
+    calls: Calls,
+    whole: float,
+    winners: Sequence[Winner],
+    measured: Mapping[Target, Cold],
+    *,
+    done: bool,
+) -> Row:
+    size = calls.bytes or 0
+    winner = deciding(winners, Target(calls.function, size))
+    saved: tuple[float | None, ...] = (0.0, 0.0, 0.0) if done else (None, None, None)
+    default: float | None = None
+    if winner is not None:
+        alike = [
+            one.bytes
+            for one in measured
+            if one.function == calls.function and deciding(winners, one) is winner
+        ]
+        near = application.nearest(size, alike)
+        saved = (None, None, None)
+        if near is not None:
+            found = measured[Target(calls.function, near)]
+            default = found.default_seconds
+            ratio = found.ratio
+            low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
+            saved = tuple(calls.calls * default * (1 - one) for one in (ratio.ratio, high, low))
+    return Row(
+        function=calls.function,
+        bytes=size,
+        calls=calls.calls,
+        seconds=calls.seconds,
+        work_seconds=calls.work_seconds,
+        share=calls.work_seconds / whole,
+        configuration=label(winner.variant, winner.configuration) if winner else "",
+        default_seconds=default,
+        saving_seconds=saved[0],
+        saving_low_seconds=saved[1],
+        saving_high_seconds=saved[2],
+    )

@@ -1,0 +1,51 @@
+"""What the winner of a cell must not be slower than: the fastest right-hand side of the violations
+that opened its search. It is measured in the launches of the race. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from plumbline.plan import PlanCase
+from plumbline_db.records import Verdict
+
+from .candidates import DEFAULT, Candidate
+from .cells import Target
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The right-hand side `times` times one after the other: `candidate` at the cell `cell`. `name`
+    is the violation, as searches name it (`GL12@16384`)."""
+
+    name: str
+    cell: Target
+    candidate: Candidate = DEFAULT
+    times: int = 1
+
+    @property
+    def case(self) -> PlanCase:
+        return self.candidate.case(self.cell.function, self.cell.bytes)
+
+
+def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
+    """The bound of each cell whose left side is violated and can be replaced: of several right-hand
+    sides the one that the table found to be fastest, at equal times the first."""
+    found: dict[Target, tuple[float, Bound]] = {}
+    for one in verdicts:
+        if one.verdict != "violated" or not one.replaceable or one.ratio is None:
+            continue
+        target = Target(one.function, one.bytes)
+        if target not in found or one.ratio > found[target][0]:
+            found[target] = one.ratio, _of(one)
+    return {target: bound for target, (_, bound) in found.items()}
+
+
+def _of(verdict: Verdict) -> Bound:
+    variant = DEFAULT.variant if verdict.rhs == verdict.function else verdict.rhs
+    return Bound(
+        f"{verdict.guideline}@{verdict.bytes}",
+        Target(verdict.function, verdict.other_bytes or verdict.bytes),
+        Candidate(variant),
+        max(1, verdict.factor),
+    )

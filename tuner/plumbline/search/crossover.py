@@ -1,0 +1,109 @@
+"""Crossovers: where, between two measured sizes, one choice ends and another begins.
+
+Between neighbouring sizes that get different answers (two candidates, or one and the default) both
+are measured beside the default at the geometric middle, again and again, until the sizes of a
+change lie within a factor of sqrt 2; or on both sides of a size at which the library is known to go
+another way. Where two far neighbours get the same answer, what lies between is asked as well. Only
+sizes that a library can tell apart are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from plumbline.libraries import Knob
+from plumbline.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline_db.records import Trial
+
+from .candidates import DEFAULT, Candidate
+from .cells import Target
+from .select import REACH, Chosen
+from .space import Space
+
+# Heats of one race at most: a gap of a factor 2^8 is closed by four.
+MOST_HEATS = 4
+
+_CLOSE = math.sqrt(2)
+
+# What is chosen with these trials between measured sizes, given as `between`.
+Choose = Callable[..., list[Chosen]]
+# Candidates by cell -> trials by cell.
+Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
+
+
+class Grid:
+    """The sizes that can be told apart, and those at which the library goes another way."""
+
+    def __init__(self, nprocs: int, type: str, switches: Iterable[int] = ()) -> None:
+        """`switches`: the longest messages that go one way, in bytes."""
+        self._nprocs = nprocs
+        self._width = TYPE_BYTES[type]
+        self._switches = sorted(set(switches))
+
+    def unit(self, function: str) -> int:
+        """Volumes of so many bytes more are another call."""
+        blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS or function in FUNCTIONS_IN_PARTS
+        return self._width * (self._nprocs if blocks else 1)
+
+    def between(self, function: str, low: int, high: int) -> list[int]:
+        """What is to be measured between two sizes: on both sides of a switch, else in the middle;
+        nothing where there is no size left, or the two are near."""
+        unit = self.unit(function)
+        first, last = -(-low // unit), -(-high // unit)
+        if last <= first * _CLOSE + 1:
+            return []
+        middle = math.sqrt(first * last)
+        # A message is the volume, or its block.
+        ways = [one * (unit // self._width) // unit for one in self._switches]
+        inside = [one for one in ways if first <= one < last]
+        if inside:
+            near = min(inside, key=lambda one: abs(math.log(one / middle)))
+            found = [one for one in (near, near + 1) if first < one < last]
+        else:
+            found = [min(max(round(middle), first + 1), last - 1)]
+        return [one * unit for one in found]
+
+
+def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
+    """The longest messages that go one way: what the library says of the settings that the space
+    calls switches."""
+    found = set()
+    for one in space.setting:
+        value = installed[one.knob].value or one.default if one.knob in installed else None
+        if one.switch and value and value.isdecimal():
+            found.add(int(value) - (one.switch == "from"))
+    return sorted(one for one in found if one > 0)
+
+
+def wanted(chosen: Chosen, grid: Grid) -> dict[Target, list[Candidate]]:
+    """The sizes that are to be measured next, and what beside the default."""
+    found: dict[Target, list[Candidate]] = {}
+    for low, high in pairwise(chosen.sizes):
+        left, right = chosen.answer(low), chosen.answer(high)
+        if left == right and (left == chosen.everywhere() or high <= low * REACH**2):
+            continue
+        entered = {one for one in (left, right, chosen.everywhere()) if one != DEFAULT}
+        for size in grid.between(chosen.function, low, high):
+            found[Target(chosen.function, size)] = sorted(entered)
+    return found
+
+
+def search(
+    choose: Choose,
+    measure: Measure,
+    grid: Grid,
+    go_on: Callable[[], bool],
+) -> dict[Target, list[Trial]]:
+    """The trials between measured sizes that show where choices change. `go_on` says whether there
+    is time for another heat."""
+    between: dict[Target, list[Trial]] = {}
+    for _ in range(MOST_HEATS):
+        entries: dict[Target, list[Candidate]] = {}
+        for one in choose(between=between):
+            entries |= wanted(one, grid)
+        if not entries or not go_on():
+            break
+        between |= measure(entries)
+        between |= {target: [] for target in entries if target not in between}
+    return between

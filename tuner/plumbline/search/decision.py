@@ -1,0 +1,195 @@
+"""One decision of a race: which of some candidates is to hold in a cell, or, where the library has
+one choice for all sizes, in all cells of a function. Who leads, who is dropped, and whether going
+on is worth it. Measures nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from plumbline.verify.significance.exact import SAME
+from plumbline_db.records import Trial
+
+from .bound import Bound
+from .candidates import DEFAULT, Candidate
+from .cells import Target
+from .effort import Effort
+from .evidence import Evidence, Lead, expected_gain, together
+
+
+class Decision(msgspec.Struct):
+    """`cells` are to be made faster, each with its bound; `guards` must not get slower, and are
+    measured from the second look on. `racing` are the candidates that are measured in the next
+    look, `reserve` those that take their places when none of them is left; `stopped` says why there
+    is no next look, '' while it is open."""
+
+    cells: list[Target]
+    racing: list[Candidate]
+    bounds: dict[Target, Bound]
+    guards: list[Target] = []
+    reserve: list[Candidate] = []
+    stopped: str = ""
+    looks: int = 0
+
+    @property
+    def all_cells(self) -> list[Target]:
+        return [*self.cells, *(self.guards if self.looks else [])]
+
+
+class Judge:
+    """What the evidence says of decisions."""
+
+    def __init__(self, evidence: Evidence, effort: Effort) -> None:
+        self._evidence = evidence
+        self._effort = effort
+
+    def lead(self, of: Decision, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
+        """How far it is behind `other`, over all cells to be made faster. None unless all have
+        both."""
+        found = [self._evidence.lead(cell, candidate, other) for cell in of.cells]
+        return None if None in found else together(one for one in found if one is not None)
+
+    def leader(self, of: Decision, among: Iterable[Candidate] | None = None) -> Candidate:
+        """The best as far as known: the least ratio, where what is known badly counts as worse.
+        The default may lead."""
+        best, least = DEFAULT, 0.0
+        for one in of.racing if among is None else among:
+            found = self.lead(of, one)
+            if found is not None and found.log + found.error < least:
+                best, least = one, found.log + found.error
+        return best
+
+    def drop(self, of: Decision, failed: Collection[tuple[Target, Candidate]]) -> None:
+        """Takes out of the race what failed, what surely slows a cell down that it must not, and
+        what is surely behind the best."""
+        kept = []
+        for one in of.racing:
+            several = of.all_cells if len(of.all_cells) > 1 else []
+            is_failed = any((cell, one) in failed for cell in of.all_cells)
+            if not is_failed and not self.is_slower(one, several):
+                kept.append(one)
+        of.racing = kept
+        if of.guards and of.looks == 1:
+            # How they do at the guards is not known yet, so that none can be driven out by another.
+            ranked = [one for one in self.ranked(of, of.racing) if self._may_gain(of, one)]
+            of.racing, of.reserve = ranked[: self._effort.front], ranked[self._effort.front :]
+            return
+        leader = self.leader(of)
+        deviations = self._effort.deviations(len(of.racing))
+        little = 0.0 if self._effort.repeats else self._effort.gain / (4 * max(1, len(of.racing)))
+        of.racing = [
+            one
+            for one in of.racing
+            if one == leader
+            or (found := self.lead(of, one, leader)) is None
+            or not (found.surely_above(SAME, deviations) or found.expected_gain() < little)
+        ]
+        if not of.racing:
+            front = self._effort.front
+            of.racing, of.reserve = of.reserve[:front], of.reserve[front:]
+
+    def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Those that are known, the best first."""
+        found = {one: lead.log for one in candidates if (lead := self.lead(of, one)) is not None}
+        return sorted(found, key=lambda one: (found[one], one))
+
+    def is_slower(self, candidate: Candidate, cells: Sequence[Target]) -> bool:
+        """Surely slower than the default in one of the cells."""
+        deviations = self._effort.deviations(len(cells))
+        return any(
+            found.surely_above(SAME, deviations)
+            for cell in cells
+            if (found := self._evidence.lead(cell, candidate)) is not None
+        )
+
+    def gain(self, of: Decision, leader: Candidate) -> float:
+        """What going on with the race is expected to gain."""
+        found = [self.lead(of, one, leader) for one in of.racing if one != leader]
+        return expected_gain([one for one in found if one is not None])
+
+    def stop(self, of: Decision) -> str:
+        """Why the race is at its end; '' where it goes on."""
+        leader = self.leader(of)
+        if not of.racing:
+            return "nothing that may be tried is faster than the default"
+        gain, effort = self.gain(of, leader), self._effort
+        if leader == DEFAULT:
+            little = gain < effort.gain or of.looks >= effort.claims.launches[-1]
+            return f"going on is expected to gain {_percent(gain)}" if little else ""
+        launches = min(self._evidence.launches(cell, leader) for cell in of.all_cells)
+        if not effort.judges(launches) and of.looks < effort.looks:
+            return ""
+        last = effort.is_last(launches) or of.looks >= effort.looks
+        counted = f"{launches} launch{'es' * (launches != 1)}"
+        clear = self._is_clear(of, leader)
+        reached, said = self._bound(of, leader)
+        if clear and reached is not None and gain < effort.gain:
+            return f"{said} in {counted}, and going on is expected to gain {_percent(gain)}"
+        if not clear and self._promise(of, leader) < effort.gain and gain < effort.gain:
+            return f"going on is expected to gain less than {_percent(effort.gain)}"
+        if effort.repeats:
+            return said
+        return f"{said} in {counted}, the most that a race takes" if last else ""
+
+    def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
+        """The bound's time over the default's in the same launches."""
+        found = self._evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
+        return None if found is None else math.exp(found.log) * bound.times
+
+    def trial(self, cell: Target, candidate: Candidate) -> Trial:
+        found = self._effort.compare(list(self._evidence.logs(cell, candidate).values()))
+        return Trial(
+            variant=candidate.variant,
+            knobs=dict(candidate.knobs),
+            state="measured",
+            ratio=found.ratio,
+            ratio_low=found.low,
+            ratio_high=found.high,
+            launches=found.n,
+            detail=found.reason,
+        )
+
+    def _may_gain(self, of: Decision, candidate: Candidate) -> bool:
+        found = self.lead(of, candidate)
+        deviations = self._effort.deviations(len(of.racing))
+        return found is None or not found.surely_above(-SAME, deviations)
+
+    def _is_clear(self, of: Decision, leader: Candidate) -> bool:
+        """Faster than the default beyond doubt, in one of the cells at least."""
+        trials = [self.trial(cell, leader) for cell in of.cells]
+        return any(one.ratio_high is not None and one.ratio_high < 1 for one in trials)
+
+    def _promise(self, of: Decision, leader: Candidate) -> float:
+        """How much faster than the default the leader may be, as far as known."""
+        found = self.lead(of, leader)
+        return 0.0 if found is None else max(0.0, 2 * found.error - found.log)
+
+    def _bound(self, of: Decision, leader: Candidate) -> tuple[bool | None, str]:
+        """Whether all bounds hold (None: not known yet), and what is to be said of the one that is
+        farthest from it."""
+        found = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
+        missed = [one for one in found if one[0] is False]
+        open_ones = [one for one in found if one[0] is None]
+        return next(iter(missed + open_ones + found), (True, "it is faster than the default"))
+
+    def _holds(self, cell: Target, bound: Bound, leader: Candidate) -> tuple[bool | None, str]:
+        other = (bound.cell, bound.candidate)
+        if other == (cell, leader) and bound.times == 1:
+            return True, f"it is the bound {bound.name} itself"
+        logs = self._evidence.logs(cell, leader, other)
+        if not logs:
+            return True, f"the bound {bound.name} could not be measured"
+        found = self._effort.compare([log - math.log(bound.times) for log in logs.values()])
+        limit = 1 + self._effort.tolerance
+        ratio = f"{found.ratio:.2f} of {bound.name}"
+        if found.high is not None and found.high <= limit:
+            return True, f"the bound holds ({ratio})"
+        if found.low is not None and found.low > limit:
+            return False, f"the bound is not reached ({ratio})"
+        return None, f"the bound is not decided ({ratio})"
+
+
+def _percent(gain: float) -> str:
+    return f"{100 * gain:.1f} %"

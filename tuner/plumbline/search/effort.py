@@ -1,0 +1,77 @@
+"""How much certainty a race buys: looks, errors, thresholds. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import msgspec
+
+from plumbline.verify.design import ONE_LOOK, Design
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+
+from .evidence import SPREAD
+
+# When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
+# interval exists. Most of the error is spent there, as most cells end there.
+CLAIMS = Design((6, 8, 11), (0.64, 0.16, 0.2))
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """`claims`: after how many launches beside the default a front runner is judged, for `alpha`
+    over all of these looks. `looks`: launches of a race at most; a candidate that is the best is
+    dropped, at any of them, with a probability of `alpha` at most. A race goes on while it is
+    expected to gain more than `gain`, and drops those that together are expected to
+    gain less than a quarter of that; `tolerance`: by so much a bound may be missed, as in the
+    tables. `first_blocks`: the share of a launch's blocks that a first look at a cell takes.
+    `repeats`: launches repeat each other, and one decides. `spread`: of paired log ratios between
+    launches, as known before.
+
+    Parameters: those of the `front` algorithms within `band` of the best, at most `proposals` a
+    look, for at most `batches` looks, until one gains less than `gain`. No more are proposed when
+    the launches of the campaign have taken `until_seconds`."""
+
+    claims: Design = CLAIMS
+    looks: int = 24
+    alpha: float = 0.05
+    gain: float = 0.01
+    tolerance: float = 0.05
+    first_blocks: float = 1 / 3
+    band: float = 1.3
+    front: int = 4
+    proposals: int = 6
+    batches: int = 4
+    repeats: bool = False
+    spread: float = SPREAD
+    until_seconds: float = math.inf
+
+    def compare(self, log_ratios: Sequence[float]) -> Comparison:
+        """A ratio as it is claimed after so many launches: its interval pays for the looks."""
+        if self.repeats:
+            return exact_ratio(log_ratios)
+        return paired_ratio(log_ratios, self.confidence(len(log_ratios)))
+
+    def confidence(self, launches: int) -> float:
+        """Of the last of `claims` that so many launches have reached."""
+        reached = [look for look, count in enumerate(self.claims.launches) if count <= launches]
+        return self.claims.confidence(reached[-1] if reached else 0, self.alpha)
+
+    def judges(self, launches: int) -> bool:
+        """Whether the front runner is looked at after so many launches."""
+        return self.repeats or launches in self.claims.launches or self.is_last(launches)
+
+    def is_last(self, launches: int) -> bool:
+        return launches >= self.claims.launches[-1]
+
+    def deviations(self, rivals: int) -> float:
+        """So many standard errors behind the best a candidate is dropped: a share of `alpha` for
+        each look and each rival."""
+        return NormalDist().inv_cdf(1 - self.alpha / (self.looks * max(1, rivals)))
+
+    def blocks(self, planned: int, *, first: bool) -> int:
+        return max(1, math.ceil(planned * self.first_blocks)) if first else planned
+
+
+# On a simulated machine.
+ONE_LAUNCH = Effort(claims=ONE_LOOK, first_blocks=1.0, repeats=True)

@@ -1,0 +1,274 @@
+"""What a race knows of its candidates, and how far one is behind another.
+
+Inside a launch two cases are paired block by block: the log ratio of a launch is the median over
+its blocks. Launches differ by more than their blocks say, so that the error of a mean has both: the
+spread of the blocks, and the spread between launches, which is known from the table before the
+first launch of a race and from the launches of the cell later. What is claimed in the end rests on
+the launches alone. Pure: no clock, file or database."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline_db.records import Medians
+from plumbline_db.runs import LaunchSamples
+
+from .candidates import DEFAULT, Candidate
+from .cells import Target
+
+Key = tuple[Target, Candidate]
+
+# Spread of a log ratio between launches, where nothing is known: the larger ones that were measured
+# on a quiet machine.
+SPREAD = 0.05
+# How many launches of a cell the spread that is known beforehand counts for.
+_WEIGHT = 4
+# A cold candidate is compared across launches.
+_COLD = 2.0
+_MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
+_MEDIAN = math.pi / 2  # variance of a median over that of a mean
+
+
+class Lead(msgspec.Struct, frozen=True):
+    """How much longer one candidate takes than another: a logarithm, its standard error, and the
+    launches that have both."""
+
+    log: float
+    error: float
+    launches: int
+
+    def surely_above(self, limit: float, deviations: float) -> bool:
+        return self.log - deviations * self.error > limit
+
+    def expected_gain(self) -> float:
+        """What changing to this candidate is expected to gain over staying, if the truth turns out
+        to be better: the mean of the negative part of a normal distribution."""
+        if self.error == 0:
+            return max(0.0, -self.log)
+        z = self.log / self.error
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        return self.error * (density - z * 0.5 * math.erfc(z / math.sqrt(2)))
+
+    def gains(self, least: float) -> float:
+        """The probability that it is faster by more than `least`, a logarithm."""
+        if self.error == 0:
+            return float(-self.log > least)
+        return 0.5 * math.erfc((self.log + least) / (self.error * math.sqrt(2)))
+
+
+def together(leads: Iterable[Lead]) -> Lead | None:
+    """Over several cells: the sum. None where there is none."""
+    found = list(leads)
+    if not found:
+        return None
+    return Lead(
+        sum(one.log for one in found),
+        math.sqrt(sum(one.error**2 for one in found)),
+        min(one.launches for one in found),
+    )
+
+
+_STEPS = 50
+
+
+def expected_gain(leads: Collection[Lead]) -> float:
+    """What the best of several is expected to gain: the integral over t of the probability that one
+    of them gains more than t, which is no more than the sum of theirs."""
+    most = max((5 * one.error - one.log for one in leads), default=0.0)
+    if most <= 0:
+        return 0.0
+    steps = [most * (number + 0.5) / _STEPS for number in range(_STEPS)]
+    chances = [min(1.0, sum(one.gains(step) for one in leads)) for step in steps]
+    return most / _STEPS * sum(chances)
+
+
+class Evidence:
+    """Times of cases by launch. `exact`: launches repeat each other, and have no error."""
+
+    def __init__(self, *, exact: bool, spread: float = SPREAD) -> None:
+        self.exact = exact
+        self._spread = spread
+        self._blocks: dict[Key, dict[int, NDArray[np.float64]]] = {}
+        # Of cold candidates, log(candidate / default), by the launch of the default.
+        self._cold: dict[Key, dict[int, float]] = {}
+        self._there: dict[Target, dict[Candidate, None]] = {}
+        self._between: dict[Target, float] = {}
+
+    def add(self, found: Iterable[LaunchSamples], blocks: int) -> None:
+        """Samples of launches that took so many blocks."""
+        for one in found:
+            case = one.case
+            if case.config == "plain" or case.variant == "library" or case.ranks:
+                continue
+            target = Target(case.function, case.bytes)
+            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+            self._there.setdefault(target, {})[candidate] = None
+            times = self._blocks.setdefault((target, candidate), {})
+            for run, ns in zip(one.runs, one.ns, strict=True):
+                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
+                times[run] = np.array([float(np.median(part)) for part in parts])
+            self._between.clear()
+
+    def add_cold(self, target: Target, candidate: Candidate, run: int, log: float) -> None:
+        self._there.setdefault(target, {})[candidate] = None
+        self._cold.setdefault((target, candidate), {})[run] = log
+        self._between.clear()
+
+    def launches(self, target: Target, candidate: Candidate) -> int:
+        """How often it was measured beside the default."""
+        return len(self.logs(target, candidate))
+
+    def knows(self, target: Target, candidate: Candidate) -> bool:
+        return (target, candidate) in self._blocks or (target, candidate) in self._cold
+
+    def seconds(
+        self, target: Target, candidate: Candidate = DEFAULT, launch: int | None = None
+    ) -> float | None:
+        """In a launch, or the median over all, of what was not measured cold."""
+        times = self._blocks.get((target, candidate), {})
+        if launch is not None:
+            times = {launch: times[launch]} if launch in times else {}
+        if not times:
+            return None
+        return math.exp(statistics.median(float(np.median(one)) for one in times.values()))
+
+    def candidates(self, target: Target) -> list[Candidate]:
+        """Those that can be compared with the default there, sorted."""
+        known = self._there.get(target, {})
+        return sorted(one for one in known if one != DEFAULT and self.logs(target, one))
+
+    def logs(
+        self, target: Target, candidate: Candidate, other: Key | None = None
+    ) -> dict[int, float]:
+        """log(candidate / other) of each launch that has both; `other`: the default of the cell."""
+        other = other or (target, DEFAULT)
+        mine, theirs = self._blocks.get((target, candidate), {}), self._blocks.get(other, {})
+        if self.exact and mine and theirs:
+            return _first_of(mine, theirs)
+        if mine and theirs:
+            return {run: _difference(mine[run], theirs[run]) for run in mine if run in theirs}
+        return self._over_default(target, candidate, other)
+
+    def lead(self, target: Target, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
+        """None where no launch has both."""
+        return self.behind(target, candidate, (target, other))
+
+    def behind(self, target: Target, candidate: Candidate, other: Key) -> Lead | None:
+        """The same against another cell's candidate."""
+        logs = self.logs(target, candidate, other)
+        if not logs:
+            return None
+        values = sorted(logs.values())
+        middle = statistics.median((a + b) / 2 for a in values for b in values)
+        if self.exact:
+            return Lead(middle, 0.0, len(values))
+        inside = self._inside(target, candidate, other, logs)
+        cold = _COLD if self._is_cold(target, candidate, other) else 1.0
+        between = cold * self._spread_of(target)
+        return Lead(middle, math.sqrt((between**2 + inside**2) / len(values)), len(values))
+
+    def _over_default(self, target: Target, candidate: Candidate, other: Key) -> dict[int, float]:
+        """By way of the default, as one side is cold."""
+        left = self._against(target, candidate)
+        right = self._against(*other)
+        shift = 0.0
+        if other[0] != target:
+            here, there = self.seconds(target), self.seconds(other[0])
+            if here is None or there is None:
+                return {}
+            shift = math.log(here / there)
+        if other[1] == DEFAULT:
+            return {run: log + shift for run, log in left.items()}
+        if self.exact and left and right:
+            ((run, log), *_) = left.items()
+            return {run: log - next(iter(right.values())) + shift}
+        return {run: log - right[run] + shift for run, log in left.items() if run in right}
+
+    def _against(self, target: Target, candidate: Candidate) -> dict[int, float]:
+        if (target, candidate) in self._cold:
+            return self._cold[target, candidate]
+        mine = self._blocks.get((target, candidate), {})
+        default = self._blocks.get((target, DEFAULT), {})
+        if self.exact and mine and default:
+            return _first_of(mine, default)
+        return {run: _difference(mine[run], default[run]) for run in mine if run in default}
+
+    def _is_cold(self, target: Target, candidate: Candidate, other: Key) -> bool:
+        return (target, candidate) in self._cold or other in self._cold
+
+    def _inside(
+        self, target: Target, candidate: Candidate, other: Key, logs: Mapping[int, float]
+    ) -> float:
+        """What the blocks of one launch leave uncertain of its log ratio."""
+        mine, theirs = self._blocks.get((target, candidate), {}), self._blocks.get(other, {})
+        rest: list[float] = []
+        blocks = 0
+        for run, log in logs.items():
+            if run in mine and run in theirs and len(mine[run]) == len(theirs[run]) > 1:
+                rest += np.abs(mine[run] - theirs[run] - log).tolist()
+                blocks += len(mine[run])
+        if not blocks:
+            return 0.0
+        per_launch = blocks / len(logs)
+        return _MAD * statistics.median(rest) * math.sqrt(_MEDIAN / per_launch)
+
+    def _spread_of(self, target: Target) -> float:
+        """Between launches, in one cell: what was known before, and what its launches show."""
+        if target not in self._between:
+            squares, freedom, most = 0.0, 0, 0
+            for candidate in self.candidates(target):
+                logs = list(self.logs(target, candidate).values())
+                if len(logs) > 1:
+                    squares += (len(logs) - 1) * statistics.variance(logs)
+                    freedom += len(logs) - 1
+                    most = max(most, len(logs) - 1)
+            seen = squares / freedom if freedom else 0.0
+            # Candidates share the default of their launches: all together count for two of them.
+            total = _WEIGHT * self._spread**2 + 2 * most * seen
+            self._between[target] = math.sqrt(total / (_WEIGHT + 2 * most))
+        return self._between[target]
+
+
+def _first_of(
+    mine: Mapping[int, NDArray[np.float64]], theirs: Mapping[int, NDArray[np.float64]]
+) -> dict[int, float]:
+    """Launches of a machine that repeats itself are one launch."""
+    ((run, left), *_), (right, *_) = mine.items(), theirs.values()
+    return {run: _difference(left, right)}
+
+
+def _difference(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """Paired by block; where blocks are missing, median by median."""
+    if len(left) == len(right):
+        return float(np.median(left - right))
+    return float(np.median(left) - np.median(right))
+
+
+def spread_of(medians: Iterable[Medians]) -> float:
+    """How far log ratios of cases of the same function and size lie apart between launches: the
+    third quartile over the pairs of a table with a default in them. SPREAD where it has none."""
+    cells: dict[Target, list[Medians]] = {}
+    for one in medians:
+        if not (one.case.knobs or one.case.ranks or one.case.config != "default"):
+            cells.setdefault(Target(one.case.function, one.case.bytes), []).append(one)
+    found = []
+    for those in cells.values():
+        default = next((one for one in those if one.case.variant == "default"), None)
+        for one in those:
+            if default is None or one is default:
+                continue
+            left = dict(zip(one.runs, one.seconds, strict=True))
+            right = dict(zip(default.runs, default.seconds, strict=True))
+            logs = [math.log(left[run] / right[run]) for run in left if run in right]
+            if len(logs) > 2:
+                middle = statistics.median(logs)
+                found.append(_MAD * statistics.median(abs(log - middle) for log in logs))
+    if not found:
+        return SPREAD
+    return float(np.quantile(found, 0.75))

@@ -1,0 +1,200 @@
+"""The launches of a race, look by look: candidates of many cells side by side in the same launch,
+cold ones in launches of their own, in turn with it (cold.py). Keeps the evidence, and what was
+found wrong; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import Plan, PlanCase
+from plumbline_db import runs
+from plumbline_db.records import Trial
+
+from .candidates import DEFAULT, Candidate, Menu
+from .cells import Flaw, Target
+from .cold import ENOUGH_ANCHORS, ColdHeat
+from .evidence import Evidence
+
+Entries = Mapping[Target, Sequence[Candidate]]
+
+
+class Heats:
+    """`suites` are those of the launches so far, `failed` the candidates without a result."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        menu: Menu,
+        plan: Plan,
+        environment: Mapping[str, str],
+        suite: str,
+        evidence: Evidence,
+    ) -> None:
+        self.suites: list[str] = []
+        self.cold_suites: list[str] = []
+        self.failed: dict[tuple[Target, Candidate], Trial] = {}
+        self.evidence = evidence
+        self._lab = lab
+        self._menu = menu
+        self._plan = plan
+        self._environment = environment
+        self._suite = suite
+        self._looks = 0
+        self._launch = 0  # of the last look: its number in the database
+
+    def look(self, entries: Entries, beside: Sequence[PlanCase], *, blocks: int) -> bool:
+        """One launch of every entry beside its cell's default, and of the cases `beside`; whether
+        there was anything to launch."""
+        hot, cold = self._divided(entries)
+        if not hot and not cold:
+            return False
+        self._looks += 1
+        suite = f"{self._suite}-look-{self._looks:02d}"
+        # Its own orders and data.
+        plan = msgspec.structs.replace(
+            self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
+        )
+        anchors = {} if self.evidence.exact else self._anchors(cold)
+        cases = self._cases(entries, hot, cold, anchors)
+        cases += [one for one in beside if self._is_new(one)]
+        if cases:
+            self._hot(suite, plan, cases, hot)
+        if cold:
+            if self.evidence.exact:
+                anchors = self._anchors(cold)
+            self._cold(suite, plan, cold, anchors)
+        return True
+
+    def fail(self, target: Target, candidate: Candidate, flaw: Flaw) -> None:
+        if candidate == DEFAULT:
+            return
+        self.failed[target, candidate] = Trial(
+            variant=candidate.variant,
+            knobs=dict(candidate.knobs),
+            state=flaw.state,
+            ratio=None,
+            ratio_low=None,
+            ratio_high=None,
+            launches=0,
+            detail=flaw.detail,
+        )
+
+    def _divided(
+        self, entries: Entries
+    ) -> tuple[dict[Target, list[Candidate]], dict[Target, list[Candidate]]]:
+        """Those that share launches, and those that need their own; without what has failed, and
+        where launches repeat each other without what is known."""
+        hot: dict[Target, list[Candidate]] = {}
+        cold: dict[Target, list[Candidate]] = {}
+        for target, candidates in entries.items():
+            for one in dict.fromkeys(candidates):
+                if (target, one) in self.failed:
+                    continue
+                if self.evidence.exact and self.evidence.knows(target, one):
+                    continue
+                side = cold if self._menu.is_cold(target.function, one) else hot
+                side.setdefault(target, []).append(one)
+        return hot, cold
+
+    def _cases(
+        self,
+        entries: Entries,
+        hot: Entries,
+        cold: Entries,
+        anchors: Mapping[Target, Sequence[str]],
+    ) -> list[PlanCase]:
+        found: list[PlanCase] = []
+        for target in entries:
+            if target in hot or target in cold:
+                running = [DEFAULT, *hot.get(target, ())]
+                running += [Candidate(one) for one in anchors.get(target, ())]
+                cases = [one.case(target.function, target.bytes) for one in running]
+                found += [one for one in cases if self._is_new(one)]
+        return found
+
+    def _is_new(self, case: PlanCase) -> bool:
+        """False for what need not be measured again, as the machine repeats itself."""
+        cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
+        return not (self.evidence.exact and self.evidence.knows(*cell))
+
+    def _hot(self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
+        cases = list(cases)
+        default = next((one for one in cases if one.variant == "default" and not one.knobs), None)
+        if default is not None and any(one.knobs for one in cases):
+            # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
+            # apart.
+            cases.append(msgspec.structs.replace(default, plain_duplicate=True))
+        plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
+        series = Series(self._lab, suite, plan, self._environment)
+        series.advance()
+        self.suites.append(suite)
+        running = {(target, one) for target, those in entered.items() for one in those}
+        for dropped in series.dropped:
+            cell = (
+                Target(dropped.function, dropped.bytes),
+                Candidate(dropped.variant, dropped.knobs),
+            )
+            if cell in running:
+                self.fail(*cell, Flaw("failed", "a launch failed with this case under way"))
+        lab = self._lab
+        for run in runs.listing(lab.db, lab.campaign, [suite]):
+            for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence):
+                candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+                cell = Target(case.function, case.bytes), candidate
+                if check.outcome != "ok" and cell in running:
+                    self.fail(*cell, Flaw.of(check))
+        found = runs.launch_samples(lab.db, lab.campaign, [suite])
+        self.evidence.add(found, plan.blocks)
+        self._launch = max((run for one in found for run in one.runs), default=self._launch)
+
+    def _cold(
+        self,
+        suite: str,
+        plan: Plan,
+        entered: Entries,
+        anchors: Mapping[Target, Sequence[str]],
+    ) -> None:
+        heat = ColdHeat(
+            self._lab,
+            suite,
+            plan,
+            self._environment,
+            entered,
+            anchors,
+            repeats=self.evidence.exact,
+        )
+        heat.round(0)
+        self.cold_suites += heat.suites
+        for (target, candidate), flaw in heat.flaws.items():
+            self.fail(target, candidate, flaw)
+        # The launch of the library as it is of this look; any, where they repeat each other.
+        launch = None if self.evidence.exact else self._launch
+        plain = {
+            (target, one): seconds
+            for target in entered
+            for one in (DEFAULT, *map(Candidate, anchors.get(target, ())))
+            if (seconds := self.evidence.seconds(target, one, launch)) is not None
+        }
+        for target, found in heat.ratios([plain]).items():
+            for candidate, logs in found.items():
+                for log in logs:
+                    self.evidence.add_cold(target, candidate, self._launch, log)
+
+    def _anchors(self, cold: Entries) -> dict[Target, list[str]]:
+        """One for each cell as a witness; more where the factor between launches must be seen. The
+        fastest that are known: they cost what the candidate costs."""
+        count = 1 if self.evidence.exact else -(-ENOUGH_ANCHORS // max(1, len(cold)))
+        found = {}
+        for target in cold:
+            names = self._menu.anchors(target.function)
+            known = {
+                name: seconds
+                for name in names
+                if (seconds := self.evidence.seconds(target, Candidate(name))) is not None
+            }
+            ranked = sorted(known, key=lambda name: known[name])
+            found[target] = [*ranked, *(name for name in names if name not in known)][:count]
+        return found

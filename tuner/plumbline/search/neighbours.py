@@ -1,0 +1,100 @@
+"""What cells learn from each other: neighbouring sizes in one race, and other numbers of ranks in
+earlier campaigns. Pure, but for reading what earlier campaigns left.
+
+Times are nearly linear in the message size between two sizes (Hockney's alpha + beta m): what
+another candidate beats at both ends it beats in between. So the sizes of a function race at a few
+`pillars` first, and the sizes between two of them with what was not beaten at both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from plumbline_db import campaigns, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import Winner
+
+from .candidates import DEFAULT, Candidate
+from .cells import Target
+from .evidence import Evidence
+
+# Pillars are at most so far apart, as a factor of sizes, where there are sizes between.
+SPAN = 16
+# So much slower at both ends, and a candidate is beaten in between: no time is quite linear.
+MARGIN = math.log(1.1)
+# So many of the best at either end are compared with.
+_RIVALS = 3
+
+
+def pillars(sizes: Sequence[int]) -> list[int]:
+    """The first and the last of ascending `sizes`, and as few between them as SPAN allows."""
+    found: list[int] = []
+    for number, size in enumerate(sizes):
+        following = sizes[number + 1] if number + 1 < len(sizes) else None
+        if not found or following is None or following > found[-1] * SPAN:
+            found.append(size)
+    return found
+
+
+def around(size: int, known: Sequence[int]) -> tuple[int, int]:
+    """The ones of `known`, ascending, below and above a size between them."""
+    return max(one for one in known if one < size), min(one for one in known if one > size)
+
+
+def unbeaten(
+    evidence: Evidence,
+    ends: Sequence[Target],
+    candidates: Sequence[Candidate],
+    deviations: float,
+) -> list[Candidate]:
+    """Those that no other one surely beats at both ends. What has no time at one end is judged at
+    the other; what has none at all stays."""
+    rivals = {DEFAULT: None}
+    for end in ends:
+        leads = {one: evidence.lead(end, one) for one in candidates}
+        known = {one: lead.log for one, lead in leads.items() if lead is not None}
+        rivals |= dict.fromkeys(sorted(known, key=lambda one: (known[one], one))[:_RIVALS])
+
+    def beaten(candidate: Candidate, rival: Candidate) -> bool:
+        leads = [evidence.lead(end, candidate, rival) for end in ends]
+        known = [lead for lead in leads if lead is not None]
+        return bool(known) and all(lead.surely_above(MARGIN, deviations) for lead in known)
+
+    return [
+        one for one in candidates if not any(beaten(one, rival) for rival in rivals if rival != one)
+    ]
+
+
+Earlier = Callable[[Target], list[Candidate]]
+
+
+def nothing(_: Target) -> list[Candidate]:
+    return []
+
+
+def earlier(db: Database, campaign: str) -> Earlier:
+    """What campaigns that were finished before this one began have found for a cell, with this
+    library on this machine, at the nearest number of ranks first. (What is finished later does not
+    count: a campaign that is replayed must ask for the same launches.)"""
+    own = campaigns.get(db, campaign)
+    past = [
+        one
+        for one in campaigns.all_campaigns(db)
+        if one.id != own.id
+        and one.state == "finished"
+        and one.finished < own.started
+        and (one.machine, one.library_fingerprint) == (own.machine, own.library_fingerprint)
+    ]
+    past.sort(key=lambda one: (abs(math.log(one.nprocs / own.nprocs)), one.started, one.id))
+    found: Mapping[str, list[Winner]] = {one.id: winners.get(db, one.id) for one in past}
+
+    def at(target: Target) -> list[Candidate]:
+        holding = [
+            Candidate(one.variant, tuple(sorted(one.configuration.items())))
+            for those in found.values()
+            for one in those
+            if one.function == target.function and one.bytes_from <= target.bytes <= one.bytes_to
+        ]
+        return list(dict.fromkeys(holding))
+
+    return at
