@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -129,6 +130,11 @@ def pattern(number: int, lhs: str, *uses: str) -> Pattern:
     )
 
 
+def factor_at(found: Mapping[int, float], size: int) -> float:
+    """Between the measured sizes that of the smaller one."""
+    return found[max(one for one in SIZES if one <= size)]
+
+
 def world(
     chance: random.Random,
     patterns: list[Pattern],
@@ -137,9 +143,9 @@ def world(
 ) -> tuple[Guidelines, Costs]:
     """Some algorithms are slower when they are exported than they were in the race."""
     costs = Costs(
-        default={name: found.__getitem__ for name, found in defaults.items()},
+        default={name: partial(factor_at, found) for name, found in defaults.items()},
         algorithm={
-            which: lambda size, _, found=found: found[size]  # type: ignore[misc]
+            which: lambda size, _, found=found: factor_at(found, size)  # type: ignore[misc]
             for which, found in algorithms.items()
         },
         in_force={which: chance.choice([1.0, 1.0, 1.0, 2.0, 4.0]) for which in algorithms},

@@ -129,6 +129,8 @@ def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: 
     assert load(None, {"settings": True}).settings is True
     assert load(written(tmp_path, "settings = false"), {}) == plain != named
     assert b"settings" not in msgspec.json.encode(plain)
+
+
 def test_that_all_is_tuned_is_part_of_the_identity_only_where_it_is_asked_for() -> None:
     plain, every = load(None, {"nprocs": 4}), load(None, {"nprocs": 4, "all": True})
     assert not plain.tunes_all and every.tunes_all

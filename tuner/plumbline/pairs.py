@@ -92,12 +92,12 @@ class Pairs:
     def _cold_ratios(
         self, suite: str, left: Sequence[PlanCase], anchors: Sequence[PlanCase]
     ) -> tuple[dict[Target, list[float]], list[Target], list[list[float]]]:
-        """As `log_ratios`, and log ratios of the anchors that every launch has measured."""
+        """What `log_ratios` finds, and log ratios of the anchors."""
         lab = self._lab
         tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
         plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
         found, lost = log_ratios(tuned, plain, [target_of(case) for case in left])
-        pairs = max((len(plain.get((target_of(case), DEFAULT), ())) for case in left), default=0)
+        pairs = max((len(logs) for logs in found.values()), default=0)
         named = [(target_of(case), Candidate(case.variant)) for case in anchors]
         both = [(tuned.get(one, {}), plain.get(one, {})) for one in named]
         return found, lost, [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
@@ -120,6 +120,11 @@ class Pairs:
         }
 
 
+def _logs(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
+    pairs = zip(ours.values(), theirs.values(), strict=True)
+    return [math.log(mine / other) for mine, other in pairs]
+
+
 Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
 
 
@@ -140,11 +145,6 @@ def log_ratios(
             continue
         found[cell] = _logs(ours, theirs)
     return found, lost
-
-
-def _logs(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    pairs = zip(ours.values(), theirs.values(), strict=True)
-    return [math.log(mine / other) for mine, other in pairs]
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:

@@ -28,6 +28,7 @@ _CLOSE = math.sqrt(2)
 
 # What is chosen with these trials between measured sizes, given as `between`.
 Choose = Callable[..., list[Chosen]]
+IsCold = Callable[[str, Candidate], bool]
 # Candidates by cell -> trials by cell.
 Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
 
@@ -76,14 +77,19 @@ def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
     return sorted(one for one in found if one > 0)
 
 
-def wanted(chosen: Chosen, grid: Grid) -> dict[Target, list[Candidate]]:
-    """The sizes that are to be measured next, and what beside the default."""
+def wanted(
+    chosen: Chosen, grid: Grid, is_cold: IsCold = lambda *_: False
+) -> dict[Target, list[Candidate]]:
+    """The sizes that are to be measured next, and what beside the default. A candidate that needs
+    launches of its own is not worth them."""
     found: dict[Target, list[Candidate]] = {}
     for low, high in pairwise(chosen.sizes):
         left, right = chosen.answer(low), chosen.answer(high)
         if left == right and (left == chosen.everywhere() or high <= low * REACH**2):
             continue
         entered = {one for one in (left, right, chosen.everywhere()) if one != DEFAULT}
+        if any(is_cold(chosen.function, one) for one in entered):
+            continue
         for size in grid.between(chosen.function, low, high):
             found[Target(chosen.function, size)] = sorted(entered)
     return found
@@ -94,14 +100,15 @@ def search(
     measure: Measure,
     grid: Grid,
     go_on: Callable[[], bool],
+    is_cold: IsCold = lambda *_: False,
 ) -> dict[Target, list[Trial]]:
     """The trials between measured sizes that show where choices change. `go_on` says whether there
-    is time for another heat."""
+    is time for another heat, `is_cold` which candidates of a function need launches of their own."""
     between: dict[Target, list[Trial]] = {}
     for _ in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
         for one in choose(between=between):
-            entries |= wanted(one, grid)
+            entries |= wanted(one, grid, is_cold)
         if not entries or not go_on():
             break
         between |= measure(entries)

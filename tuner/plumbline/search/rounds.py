@@ -117,7 +117,7 @@ class Rounds:
                     entered |= dict.fromkeys(
                         Target(target.function, size) for size in self._sizes[target.function]
                     )
-            self._searched |= entered.keys()
+            self._searched |= set(targets)
             close = Neighbours(verdicts, self._settings.tolerance)
             beside = [one for one in close.of(targets) if one not in self._searched]
             around = dict(environment)
@@ -136,7 +136,7 @@ class Rounds:
             self._lab.progress.step(
                 f"searching {counted(len(targets), 'cell')}, round {number}{of}"
             )
-            found += self._run(
+            new = self._run(
                 race,
                 self._menu,
                 number,
@@ -146,6 +146,7 @@ class Rounds:
                 close=close,
                 refine=refine(),
             )
+            found += self._beside(new, [*standing, *found])
         return found
 
     def second(
@@ -175,16 +176,14 @@ class Rounds:
             }
             for target in targets
         }
-        new = self._run(
-            race, menu, number, targets, targets, verdicts, barred=barred, refine=True
-        )
+        new = self._run(race, menu, number, targets, targets, verdicts, barred=barred, refine=True)
         return cut_back(standing, new) + new
 
     def refuse(self, lost: Iterable[Winner]) -> None:
         """What these are has no place in their cells any more, with whatever parameters."""
         for winner in lost:
             what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
-            for size in self._sizes[winner.function]:
+            for size in self._sizes.get(winner.function, ()):
                 if outcome.holds(winner, target := Target(winner.function, size)):
                     self._refused.setdefault(target, set()).add(what)
 
@@ -209,18 +208,14 @@ class Rounds:
             whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
             if not cells:
                 continue
-            there = {
-                target: trials
+            others = {
+                target: self._left(target, trials)
                 for target, trials in raced.trials.items()
                 if target in cells or (whole and target.function == winner.function)
             }
-            left = {
-                target: [one for one in those if not self._is_refused(target, one)]
-                for target, those in there.items()
-            }
-            if rivals := _rivals(left, whole=whole):
-                there |= raced.race.measure(rivals)
-            chosen = self._select(raced.menu, there, cells)
+            if rivals := _rivals(others, whole=whole):
+                others |= raced.race.measure(rivals)
+            chosen = self._select(raced.menu, others, cells)
             found += self._beside(chosen, [*standing, *found])
         return found
 
@@ -261,13 +256,9 @@ class Rounds:
         opened_by: Mapping[Target, Sequence[str]],
         between: Trials | None = None,
     ) -> list[Winner]:
-        left = {
-            target: [one for one in those if not self._is_refused(target, one)]
-            for target, those in trials.items()
-        }
         return select(
             menu,
-            left,
+            {target: self._left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
@@ -276,6 +267,15 @@ class Rounds:
             between=between,
             weights=self._weights,
         )
+
+    def _left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
+        """Without what has lost its place there."""
+        refused = self._refused.get(target, set())
+        return [
+            one
+            for one in trials
+            if self._menu.algorithm(target.function, one.variant, one.knobs) not in refused
+        ]
 
     def _between(
         self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
@@ -287,7 +287,7 @@ class Rounds:
         choice = partial(
             choose,
             menu,
-            trials,
+            {target: self._left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
@@ -295,11 +295,7 @@ class Rounds:
             tolerance=self._settings.tolerance,
             weights=self._weights,
         )
-        return crossover.search(choice, race.measure, self._grid, self._within_budget)
-
-    def _is_refused(self, target: Target, trial: Trial) -> bool:
-        what = self._menu.algorithm(target.function, trial.variant, trial.knobs)
-        return what in self._refused.get(target, ())
+        return crossover.search(choice, race.measure, self._grid, self._within_budget, menu.is_cold)
 
     def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells that are likely to be searched in the next round, when right-hand sides are faster:
