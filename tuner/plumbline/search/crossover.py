@@ -103,7 +103,7 @@ def search(
     is_cold: IsCold = lambda *_: False,
 ) -> dict[Target, list[Trial]]:
     """The trials between measured sizes that show where choices change. `go_on` says whether there
-    is time for another heat, `is_cold` which candidates of a function need launches of their own."""
+    is time for another heat, `is_cold` which candidates need launches of their own."""
     between: dict[Target, list[Trial]] = {}
     for _ in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
