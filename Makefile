@@ -10,6 +10,7 @@ DESTDIR ?=
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+JOBS ?= 2
 export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
@@ -57,10 +58,10 @@ setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Pytho
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build setup-mpis build/lmod  ## all tests (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build setup-mpis build/lmod  ## all tests, JOBS files at a time (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py

@@ -34,9 +34,9 @@ def case_lines(plan: str) -> dict[int, str]:
 
 
 def split(plan: str, without: Iterable[int] = ()) -> list[str]:
-    """A plan for each function that has cases left, those `without` apart; the longest first. Sizes
-    rise, and the library's own call precedes what is compared with it: what is too much for the
-    simulator is found where it is smallest."""
+    """A plan for each function that has cases left, those `without` apart, or two, with every other
+    size, for one that has many; the longest first. Sizes rise, and the library's own call precedes
+    what is compared with it: what is too much for the simulator is found where it is smallest."""
     left_out = set(without)
     functions: dict[str, list[tuple[int, int, str]]] = {}
     for number, line in case_lines(plan).items():
@@ -45,11 +45,23 @@ def split(plan: str, without: Iterable[int] = ()) -> list[str]:
             place = (int(case["bytes"]), int(case["variant"] != "default"))
             functions.setdefault(case["function"], []).append((*place, f"case id={number} {line}"))
     head = [line for line in plan.splitlines() if not line.startswith("case ")]
-    longest = sorted(functions.values(), key=len, reverse=True)
+    shares = [share for cases in functions.values() for share in _shares(cases)]
+    longest = sorted(shares, key=len, reverse=True)
     return [
         "\n".join(head + [line for _, _, line in sorted(cases, key=lambda one: one[:2])]) + "\n"
         for cases in longest
     ]
+
+
+_MANY = 16  # cases of a function that are worth a second start
+
+
+def _shares(cases: list[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
+    if len(cases) < _MANY:
+        return [cases]
+    place = {size: number for number, size in enumerate(sorted({one[0] for one in cases}))}
+    shares = [[one for one in cases if place[one[0]] % 2 == share] for share in (0, 1)]
+    return [share for share in shares if share]
 
 
 def words_of(line: str) -> dict[str, str]:
