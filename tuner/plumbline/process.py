@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -47,10 +47,11 @@ def run(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     cap_bytes: int = OUTPUT_CAP_BYTES,
-    give_up: Callable[[], bool] | None = None,
+    give_up: Callable[[float], bool] | None = None,
 ) -> Finished:
-    """Runs `argv` to its end, or until `give_up`, which is asked every second, says that it is of
-    no use any more. Raises PlumblineError when the program cannot be started."""
+    """Runs `argv` to its end, or until `give_up`, which is told every second what seconds of
+    processors it has taken, says that it is of no use any more. Raises PlumblineError when the
+    program cannot be started."""
     words = [str(word) for word in argv]
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -101,7 +102,7 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
 
 
 def _wait(
-    process: subprocess.Popen[bytes], deadline: float, give_up: Callable[[], bool] | None
+    process: subprocess.Popen[bytes], deadline: float, give_up: Callable[[float], bool] | None
 ) -> bool:
     """False when the time is up before the process has ended, or was given up."""
     while True:
@@ -111,7 +112,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             if time.monotonic() >= deadline:
                 return False
-            if give_up is None or not give_up():
+            if give_up is None or not give_up(_processor_seconds(process.pid)):
                 continue
         return True
 
@@ -176,8 +177,18 @@ def _signal_session(session: int, number: signal.Signals) -> None:
 
 
 def _members(session: int) -> list[int]:
-    """Processes whose session id (field 6 of /proc/PID/stat) is `session`."""
-    members = []
+    return [pid for pid, _ in _session(session)]
+
+
+def _processor_seconds(session: int) -> float:
+    """What the processes of a session that are alive have taken so far."""
+    ticks = sum(int(fields[11]) + int(fields[12]) for _, fields in _session(session))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _session(session: int) -> Iterator[tuple[int, list[str]]]:
+    """Processes whose session id (field 6 of /proc/PID/stat) is `session`, with their fields from
+    the third on."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -186,8 +197,7 @@ def _members(session: int) -> list[int]:
         except OSError:
             continue
         if int(fields[3]) == session and fields[0] != "Z":
-            members.append(int(entry.name))
-    return members
+            yield int(entry.name), fields
 
 
 def _tail(descriptor: int, cap_bytes: int) -> str:

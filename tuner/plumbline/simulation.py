@@ -37,7 +37,7 @@ class Simulation(
     and has `near_bandwidth_bytes_per_second`, whatever else is under way there. `platform`: a
     file of SimGrid's in place of all this. A message takes its sender `send_seconds` and its
     receiver `receive_seconds` of their own time; other computation takes none. A case that is not
-    simulated in `case_seconds` of the computer's is given up."""
+    simulated in `case_seconds` of a processor is given up."""
 
     library: Selector
     topology: Topology = "cluster"

@@ -53,6 +53,13 @@ def split(plan: str, without: Iterable[int] = ()) -> list[str]:
     ]
 
 
+def rest(plan: str, without: Iterable[int]) -> str:
+    """The same plan without some of its cases; empty where none is left."""
+    marks = tuple(f"case id={number} " for number in without)
+    lines = [line for line in plan.splitlines() if not line.startswith(marks)]
+    return "\n".join(lines) + "\n" if any(line.startswith("case ") for line in lines) else ""
+
+
 _MANY = 16  # cases of a function that are worth a second start
 
 

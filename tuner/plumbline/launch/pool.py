@@ -43,7 +43,8 @@ class Pool:
         case_seconds: float,
         timeout_seconds: float,
     ) -> None:
-        """`case_seconds`: of one case; 0: without a limit. `timeout_seconds`: of all."""
+        """`case_seconds`: of a processor, for one case; 0: without a limit. `timeout_seconds`: of
+        all."""
         self._command = command
         self._environment = environment
         self._cores = cores
@@ -80,12 +81,12 @@ class Pool:
             gone = parts.too_much(plan, watch.stuck)
             case = parts.words_of(parts.case_lines(plan)[watch.stuck])
             why = (
-                f"its simulation takes more than {self._case_seconds:g} s (seen with "
-                f"{case['variant']} at {case['bytes']} B)"
+                f"its simulation takes more than {self._case_seconds:g} s of a processor (seen "
+                f"with {case['variant']} at {case['bytes']} B)"
             )
             fine = msgspec.structs.replace(finished, status=0)
             self._ends.append(Ended(fine, parts.given_up(records, gone, why), file, whole=True))
-            plan = "".join(parts.split(plan, gone))
+            plan = parts.rest(plan, gone)
             again += 1
 
 
@@ -97,15 +98,16 @@ class _Watch:
         self._file = part_of(file)
         self._case_seconds = case_seconds
         self._stop = stop
-        self._size, self._since = 0, time.monotonic()
+        self._size, self._since = 0, 0.0
 
-    def is_too_long(self) -> bool:
+    def is_too_long(self, processor_seconds: float) -> bool:
+        """The time of a processor, so that it is no matter who else computes."""
         if self._stop.is_set():
             return True
         size = self._file.stat().st_size if self._file.is_file() else 0
         if size != self._size:
-            self._size, self._since = size, time.monotonic()
-        if not self._case_seconds or time.monotonic() - self._since <= self._case_seconds:
+            self._size, self._since = size, processor_seconds
+        if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
             return False
         self.stuck = parts.under_way(parts.read(written(self._file))) if size else None
         return self.stuck is not None
