@@ -495,6 +495,37 @@ def test_a_file_that_is_not_ours_is_not_overwritten(site: Site) -> None:
     assert site.whole.read_text() == "# somebody's\n" and site.file.read_bytes() == FOREIGN
 
 
+def test_a_file_that_is_no_longer_ours_is_not_rolled_over(site: Site) -> None:
+    site.apply(FOUR)
+    site.apply(EIGHT)
+    site.whole.write_text("# somebody's\n")
+    with pytest.raises(PlumblineError, match="not ours any more"):
+        site.rollback()
+    assert site.whole.read_text() == "# somebody's\n"
+    site.rollback(everything=True)
+    assert site.whole.read_text() == "# somebody's\n" and site.file.read_bytes() == FOREIGN
+
+
+def test_another_file_is_another_set(user: User) -> None:
+    """As when a login file appears that the shell reads in the place of the one before."""
+    user.apply()
+    other = user.home / "other.conf"
+    moved = msgspec.structs.replace(user.place, where=[Where(other, "lines", "mca")])
+    assert apply.apply(moved, wish(), now="2026").set == 2
+    assert apply.apply(moved, wish(), now="2026").changes == []
+    user.rollback(everything=True)
+    assert not other.exists() and not user.file.exists()
+
+
+def test_sets_of_somebody_else(user: User) -> None:
+    user.apply()
+    lock = user.store.folder / ".lock"
+    lock.unlink()
+    lock.mkdir()  # stands for one that may not be written
+    with pytest.raises(PlumblineError, match=r"cannot write .*\.lock"):
+        user.rollback()
+
+
 # --- interrupted --------------------------------------------------------------------------------
 
 
