@@ -44,7 +44,10 @@ def test_what_is_missing_is_measured_once(database: Path, starter: SimulatedStar
     """Planted: 0.4 µs and 0.1 ns a byte inside a socket, the farthest pair, and more from 4 KiB
     on; a reduction inside a rank takes 0.15 ns a byte. Asked what it sends, it says nothing."""
     words = ["results", "--explain", "--measure", "--json", "--db", database]
-    found = plumbline(*words).json["explanation"]
+    before = plumbline("results", "--json", "--db", database).json["cost"]
+    told = plumbline(*words).json
+    found = told["explanation"]
+    assert told["cost"] == before  # of the campaign, not of what is asked for afterwards
     assert starter.launches[:6] == [("explain", number) for number in range(6)]
     assert [suite.rpartition("-")[2] for suite, _ in starter.launches[6:]] == ["0"]
     assert found["basis"]["pair"] == "same_socket" and found["basis"]["missing"] == []
