@@ -385,7 +385,35 @@ def test_variants_alone_are_nothing_for_a_parameter_file(user: User) -> None:
     assert not user.place.root.exists()
 
 
+def test_variants_want_a_library_that_is_built(user: User, preload: Path) -> None:
+    preload.unlink()
+    with pytest.raises(PlumblineError, match="make build"):
+        user.apply(FOUR, variant("MPI_Gather", "gather_binomial", 0, 262144))
+    assert not user.place.root.exists()
+
+
 # --- files and folders --------------------------------------------------------------------------
+
+
+def test_what_is_private_is_so_while_it_is_written(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.write(FOREIGN)
+    user.file.chmod(0o600)
+    seen = []
+    copystat = shutil.copystat
+
+    def look(source: Path, part: Path) -> None:
+        seen.append((part.read_bytes()[: len(FOREIGN)], stat.S_IMODE(part.stat().st_mode)))
+        copystat(source, part)
+
+    monkeypatch.setattr(shutil, "copystat", look)
+    mask = os.umask(0)
+    try:
+        user.apply()
+    finally:
+        os.umask(mask)
+    assert seen == [(FOREIGN, 0o600)] and stat.S_IMODE(user.file.stat().st_mode) == 0o600
 
 
 def test_mode_and_link_stay(user: User) -> None:
