@@ -16,7 +16,7 @@ from tests.exporters.lint.conftest import OpenMpi, rules_in_force
 
 pytestmark = pytest.mark.mpi
 
-LIMIT = 3  # seconds after which calls of a kilobyte hang
+LIMIT = 2  # seconds after which calls of a kilobyte hang
 ALL = (
     *("scatter", "gather", "gather_unequal", "allgather", "alltoall"),
     *("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"),
