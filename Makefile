@@ -99,7 +99,6 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-# All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; the first time an hour)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
@@ -107,6 +106,7 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (half an hour)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)
 
+# All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
 test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)

@@ -1,9 +1,13 @@
-"""What a campaign has cost: the plain facts of its launches."""
+"""What a campaign has cost: the plain facts of its launches, but for those that somebody has asked
+for afterwards."""
 
 from __future__ import annotations
 
 from plumbline_db.connection import Database
 from plumbline_db.records import Record
+
+# The start of the names of suites that explain a campaign and are none of its own.
+AFTERWARDS = "explain"
 
 
 class Cost(Record, frozen=True):
@@ -18,11 +22,12 @@ class Cost(Record, frozen=True):
 
 
 def cost(db: Database, campaign: str) -> Cost:
-    key = {"campaign": campaign}
+    key = {"campaign": campaign, "afterwards": f"{AFTERWARDS}*"}
     launches = db.row(
         """SELECT count(*), count(*) FILTER (WHERE outcome = 'failed'), total(seconds),
                   total(timed_seconds)
-           FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign""",
+           FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards""",
         key,
     )
     cells = db.row(
@@ -30,7 +35,8 @@ def cost(db: Database, campaign: str) -> Cost:
                SELECT DISTINCT m.function, m.bytes
                FROM measurement m JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
-               WHERE suite.campaign = :campaign AND m.outcome = 'ok')""",
+               WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards
+                 AND m.outcome = 'ok')""",
         key,
     )
     assert launches is not None and cells is not None  # noqa: S101 - aggregates give one row

@@ -11,7 +11,7 @@ from plumbline_db import campaigns, events, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
 
 # The kind of the event that keeps the text of the site's rules file.
 SITE_RULES = "rules file of the site"
@@ -120,7 +120,9 @@ def heading(bundle: Bundle, what: str) -> list[str]:
         if fixed(one):
             lines.append(f"measured under {fixed(one)}")
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
-        lines.append(f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
+        whole = winner.function == EVERY_FUNCTION
+        function = "all functions" if whole else winner.function
+        lines.append(f"{function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
         lines.append(
             f"    default takes {winner.speedup:.2f} times as long (interval "
             f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "

@@ -87,7 +87,7 @@ class _Site:
 
     def rule(self, nprocs: int, size: int) -> Rule:
         there = self._file.decision(self._collective.rule_id, nprocs, size)
-        if self._collective.size == "none":
+        if self._collective.one_for_all_sizes:
             every = {
                 tuple(self._file.decision(self._collective.rule_id, nprocs, one))
                 for one in self.sizes

@@ -19,8 +19,8 @@ from tests.db import build
 from tests.exporters.bundles import bundle, tuned
 from tests.exporters.rules_reader import read
 
-BCAST, GATHER, ALLREDUCE = 7, 9, 2
-SITE = """3 # collectives
+BCAST, GATHER, ALLREDUCE, ALLGATHER = 7, 9, 2, 0
+SITE = """4 # collectives
 7 # Bcast
 2
 2
@@ -42,6 +42,12 @@ SITE = """3 # collectives
 2
 0 4 0 0
 4096 6 0 0
+0 # Allgather, switched by size: calls in place hang
+1
+0
+2
+0 4 0 0
+4096 2 0 0
 """
 
 
@@ -72,6 +78,7 @@ def test_what_is_not_safe_is_left_to_the_library() -> None:
     found = read(text(tuned("MPI_Bcast", "chain", 1, 9)))
     for size in (0, 600, 5000):
         assert found.decision(GATHER, 4, size) == [0, 0, 0, 0]
+        assert found.decision(ALLGATHER, 4, size) == [0, 0, 0, 0]
     assert found.decision(ALLREDUCE, 4, 64) == [0, 0, 0, 0]
     assert found.decision(ALLREDUCE, 4, 5000) == [6, 0, 0, 0]
     allowed = msgspec.structs.replace(

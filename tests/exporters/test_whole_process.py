@@ -56,6 +56,7 @@ def test_it_is_exported_beside_the_winners_of_functions(family: str) -> None:
     full = msgspec.structs.replace(bundle(*winners), library=library(version, family))
     found = {name: text for _, name, text in texts(full, list(exporters(family)))}
     assert said in found[FILE_NAME]
+    assert "# all functions, 4 ranks, all sizes: " in found[FILE_NAME]
 
 
 def test_rules_of_functions_are_as_they_are_without_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -30,15 +31,20 @@ def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
     found = check(text, format, context)
     others: list[Linted] = []
     for line, name in format.refers(text):
-        other = Path(name).expanduser()
+        other = Path(os.path.expanduser(name))
         if not other.is_absolute():
             continue
-        if not other.is_file():
+        if not os.path.isfile(other):
             found.append(_missing(line, name))
             continue
-        inner = choose(other.name, _read(other))
+        try:
+            inner = _read(other)
+            known = choose(other.name, inner)
+        except UsageError as error:
+            found.append(_unknown(line, name, error))
+            continue
         others.append(
-            Linted(str(other), inner.name, check(_read(other), inner, context), f"{path}:{line}")
+            Linted(str(other), known.name, check(inner, known, context), f"{path}:{line}")
         )
     return [Linted(str(path), format.name, in_order(found)), *others]
 
@@ -49,6 +55,13 @@ def _missing(line: int, name: str) -> Finding:
     return Finding(
         line, "fails" if ends else "ignored", "no-such-file",
         f"{name} is not there (on this machine): {what}", "put it there, or leave this out",
+    )  # fmt: skip
+
+
+def _unknown(line: int, name: str, error: UsageError) -> Finding:
+    return Finding(
+        line, "ignored", "unknown-file", f"{name} is nothing that is known here: {error}",
+        "write rules into it, or leave this out",
     )  # fmt: skip
 
 

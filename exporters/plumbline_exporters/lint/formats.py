@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from plumbline_db.errors import UsageError
-from plumbline_exporters.lint.finding import Context, Finding, in_order
+from plumbline_exporters.lint.finding import FAMILIES, Context, Finding, in_order
 
 # In the order in which they are asked whether a file is theirs.
 MODULES = {
@@ -24,7 +24,9 @@ MODULES = {
     "env": "shell_file",
 }
 # What exported files say in their heads.
-_MADE_FOR = re.compile(r"^(?:#|--|\s*\") ?library   (?P<id>\w+-[0-9][\w.]*), fingerprint ", re.M)
+_MADE_FOR = re.compile(
+    r"^(?:#|--|\s*\") ?library   (?P<id>(?P<family>\w+)-[0-9][\w.]*), fingerprint ", re.M
+)
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -67,8 +69,8 @@ def choose(name: str, text: str, wanted: str = "") -> Format:
 
 def check(text: str, format: Format, context: Context) -> list[Finding]:
     """In order of lines. A file that says which library it was made for is read as that one does,
-    where no other is named."""
+    where no other is named and that one is of a family that is known here."""
     made_for = _MADE_FOR.search(text)
-    if not context.library and made_for is not None:
+    if not context.library and made_for is not None and made_for["family"] in FAMILIES:
         context = msgspec.structs.replace(context, library=made_for["id"])
     return in_order(format.findings(text, context))

@@ -105,7 +105,7 @@ class _Reader:
 
     def _number(self, what: str, least: int = 0) -> tuple[int, int]:
         word = self._next(what)
-        if not re.fullmatch(r"[0-9]+", word.text) or int(word.text) < least:
+        if not re.fullmatch(r"[0-9]{1,18}", word.text) or int(word.text) < least:
             raise _Wrong(word.line, f"{word.text!r} stands where {what} is wanted")
         return int(word.text), word.line
 

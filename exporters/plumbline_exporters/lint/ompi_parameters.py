@@ -57,7 +57,7 @@ def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> I
 
 def _is_octal(value: str) -> bool:
     """A number that says something else for starting with 0."""
-    if not re.fullmatch(r"0[0-9]+", value):
+    if not re.fullmatch(r"0[0-9]{1,18}", value):
         return False
     return bool(re.search("[89]", value)) or int(value, 8) != int(value)
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 COLLECTIVES = 22  # of the library's enumeration, with those that have no algorithms
-HEADER = re.compile(r"rule-file-version-[+-]?[0-9]+")
+_MOST_DIGITS = 64  # more than any number has that means something
+HEADER = re.compile(r"rule-file-version-[+-]?[0-9]{1,18}")
 _WORD = re.compile(
     r"(?P<blank>[ \t]+)|(?P<space>\s+)|(?P<comment>#[^\n]*)"
     r"|(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*))"
@@ -133,6 +134,8 @@ def _scan(text: str, at: int) -> Iterator[Number | Strange]:
     line, alone = 1 + text.count("\n", 0, at), True
     for found in _WORD.finditer(text, at):
         word = found[0]
+        if found.lastgroup == "number":
+            word = word[:_MOST_DIGITS]
         match found.lastgroup:
             case "number":
                 ends = text[found.end() : found.end() + 1].isdigit()

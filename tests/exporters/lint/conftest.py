@@ -44,11 +44,13 @@ class OpenMpi(msgspec.Struct, frozen=True):
             environment=self.environment(**values),
         )
 
-    def outcome(self, rules: Path | None, *hazards: str, limit: float = 60) -> str:
-        """`right`, `wrong` (data), `error`, or `hang`: not over within the limit."""
+    def outcome(self, rules: Path | None, *hazards: str, limit: int = 30) -> str:
+        """`right`, `wrong` (data), `error`, or `hang`: a rank is not done so many seconds after all
+        have started."""
         values = {} if rules is None else rules_in_force(rules)
-        done = self.run(self.hazards, *hazards, limit=limit, **values)
-        if done.timed_out:
+        done = self.run(self.hazards, f"seconds={limit}", *hazards, **values)
+        assert not done.timed_out, done.stderr
+        if "hang" in done.stdout.split():
             return "hang"
         if done.status != 0:
             return "error"

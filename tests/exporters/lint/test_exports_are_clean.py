@@ -174,6 +174,18 @@ def test_rules_that_a_parameter_file_names_are_looked_at(tmp_path: Path) -> None
     assert "rooted-switch" in {one.trap for one in other.findings}
 
 
+def test_named_files_that_are_nothing(tmp_path: Path) -> None:
+    """The findings of the file that names them are told all the same."""
+    rules, parameters = tmp_path / "rules", tmp_path / "mca-params.conf"
+    rules.write_text("")
+    parameters.write_text(f"coll_tuned_dynamic_rules_filename = {rules}\n")
+    (own,) = files.lint(parameters, CONTEXT)
+    assert {one.trap for one in own.findings} == {"no-switch", "unknown-file"}
+    parameters.write_text("coll_tuned_dynamic_rules_filename = ~nobody-of-that-name/rules\n")
+    (own,) = files.lint(parameters, CONTEXT)
+    assert "no-switch" in {one.trap for one in own.findings}
+
+
 def test_unsafe_exports_are_not_clean() -> None:
     given = bundle(tuned("MPI_Reduce", "binomial", 512, 1 << 20))
     asked = msgspec.structs.replace(given, unsafe=True)

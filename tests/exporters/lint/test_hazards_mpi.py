@@ -16,7 +16,7 @@ from tests.exporters.lint.conftest import OpenMpi, rules_in_force
 
 pytestmark = pytest.mark.mpi
 
-LIMIT = 4.0  # seconds after which calls of a kilobyte hang
+LIMIT = 2  # seconds after which calls of a kilobyte hang
 ALL = (
     *("scatter", "gather", "gather_unequal", "allgather", "alltoall"),
     *("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"),
@@ -66,7 +66,7 @@ def test_a_switch_by_size_corrupts(open_mpi_of: OpenMpi, tmp_path: Path, case: s
     path = tmp_path / "rules"
     path.write_text(text)
     hazards = [function.removeprefix("MPI_").lower() for function in rules]
-    limit = LIMIT if "hang" in expected else 60
+    limit = LIMIT if "hang" in expected else 30
     assert open_mpi_of.outcome(path, *hazards, limit=limit) in expected
     found = [one for one in linted(text, open_mpi_of.id) if one.effect == "corrupts"]
     assert len(found) == len(rules)

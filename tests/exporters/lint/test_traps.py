@@ -72,6 +72,7 @@ CLASSIC = [
      (6, "misread", "communicators-not-ascending")),
     (classic("0 0 0 0", "64 6 0 0", "32 1 0 0"), "", (11, "misread", "sizes-not-ascending")),
     (classic("0 0 0 0", "0100 6 0 0"), "", (10, "misread", "octal")),
+    (classic("0 0 0 0", f"0{'7' * 5000} 6 0 0"), "", (10, "misread", "octal")),
     (classic("0 0 0 0", "64K 6 0 0"), "", (10, "misread", "not-a-number")),
     (classic("0 6 0 -1"), "", (9, "ignored", "dropped")),
     (classic("64 6 0 0"), "", (9, "ignored", "dropped")),

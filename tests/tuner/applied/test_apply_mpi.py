@@ -17,7 +17,7 @@ from plumbline.libraries import Family, Installation
 from plumbline_db.errors import PlumblineError
 from tests.exporters import mpi
 from tests.exporters.conftest import canary_program, open_mpi  # noqa: F401 - fixtures
-from tests.tuner.applied.test_apply import FOREIGN, FOUR, open_folder, wish  # noqa: F401
+from tests.tuner.applied.people import FOREIGN, FOUR, wish
 
 pytestmark = pytest.mark.mpi
 
@@ -65,7 +65,7 @@ class Here:
 
 @pytest.fixture
 def here(
-    open_folder: Path,  # noqa: F811
+    open_folder: Path,
     canary_program: Path,  # noqa: F811
     open_mpi: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,

@@ -19,6 +19,10 @@ OURS = {
         ("# coll_tuned_use_dynamic_rules = 0\nbtl = self,vader\n", []),
         ("coll_tuned_use_dynamic_rules=1\n", []),
         (
+            "--mca coll_tuned_use_dynamic_rules 0\n",
+            ["line 1 sets coll_tuned_use_dynamic_rules = 0, wanted is 1"],
+        ),
+        (
             "\n  coll_tuned_use_dynamic_rules = 0 # off\n",
             ["line 2 sets coll_tuned_use_dynamic_rules = 0 # off, wanted is 1"],
         ),

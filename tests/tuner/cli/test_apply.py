@@ -162,6 +162,8 @@ def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Pa
     other.write_text(lines)
     said = plumbline("rollback", "--user", "--store", store)
     assert said.status == 2 and "say --name, one of mpich, openmpi" in said.err
+    said = plumbline("rollback", "--user", "--store", store, "--name", "../none")
+    assert said.status == 2 and "nothing of ../none was applied there" in said.err
     said = plumbline("rollback", "--user", "--store", store, "--name", "mpich")
     assert said.status == 0 and not other.exists()
     said = plumbline("rollback", "--user", "--store", store)

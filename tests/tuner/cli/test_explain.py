@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from plumbline import workbench
-from plumbline_db import campaigns, runs
+from plumbline_db import campaigns, events, runs
 from plumbline_db.connection import Database
+from plumbline_db.records import Event
+from plumbline_exporters.bundle import SITE_RULES
 from tests.db import build
 from tests.tuner import simulated
 from tests.tuner.cli.command import Result, plumbline
@@ -44,7 +46,10 @@ def test_what_is_missing_is_measured_once(database: Path, starter: SimulatedStar
     """Planted: 0.4 µs and 0.1 ns a byte inside a socket, the farthest pair, and more from 4 KiB
     on; a reduction inside a rank takes 0.15 ns a byte. Asked what it sends, it says nothing."""
     words = ["results", "--explain", "--measure", "--json", "--db", database]
-    found = plumbline(*words).json["explanation"]
+    before = plumbline("results", "--json", "--db", database).json["cost"]
+    told = plumbline(*words).json
+    found = told["explanation"]
+    assert told["cost"] == before  # of the campaign, not of what is asked for afterwards
     assert starter.launches[:6] == [("explain", number) for number in range(6)]
     assert [suite.rpartition("-")[2] for suite, _ in starter.launches[6:]] == ["0"]
     assert found["basis"]["pair"] == "same_socket" and found["basis"]["missing"] == []
@@ -63,6 +68,17 @@ def test_what_is_missing_is_measured_once(database: Path, starter: SimulatedStar
     with Database.open(database) as db:
         stored = runs.listing(db, campaigns.get(db, None).id, ["explain"])
         assert len(stored) == 6
+
+
+def test_what_ran_over_rules_of_the_site_is_not_asked_what_it_sends(
+    database: Path, starter: SimulatedStarter
+) -> None:
+    """A candidate would send what these rules say."""
+    with Database.open(database, write=True) as db:
+        campaign = campaigns.get(db, None)
+        events.put(db, campaign.id, Event(time=campaign.started, kind=SITE_RULES, text="0\n"))
+    plumbline("results", "--explain", "--measure", "--db", database)
+    assert {suite for suite, _ in starter.launches} == {"explain"}
 
 
 def test_predictions_stand_beside_what_was_measured(

@@ -55,6 +55,13 @@ def test_the_library_decides_what_is_wrong(tmp_path: Path) -> None:
     assert "header-too-new" in plumbline("lint", path).out
 
 
+def test_an_export_for_simulated_ranks(tmp_path: Path) -> None:
+    """Its head names a library that the linter knows nothing of."""
+    path = tmp_path / "plumbline.sh"
+    path.write_text("# library   simgrid-3.32, fingerprint 12ab\nexport PLUMBLINE_SMPIRUN=x\n")
+    assert plumbline("lint", path).status == 0
+
+
 def test_formats_are_listed() -> None:
     said = plumbline("lint", "--list")
     assert said.status == 0

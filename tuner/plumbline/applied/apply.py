@@ -67,7 +67,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         if (
             one is not None
             and _is(one, sources, number)
-            and _says(store, one, made(before), preload)
+            and _says(store, one, place, made(before), preload)
         ):
             chosen = before
     bundle = made(chosen)
@@ -181,11 +181,16 @@ def _is(one: Set, sources: Sequence[Source], number: int) -> bool:
     return one.sources == list(sources) and number in (one.number, one.previous)
 
 
-def _says(store: Store, one: Set, bundle: Bundle, preload: Path) -> bool:
-    """It would be written the same way today."""
+def _says(store: Store, one: Set, place: Place, bundle: Bundle, preload: Path) -> bool:
+    """It would be written the same way today, into the same files of others."""
     contents = texts.contents(bundle, preload)
     same = one.files == {name: sha256(data) for name, data in contents.items()}
-    return same and store.intact(one)
+    lines = [
+        (str(where.path), where.kind, texts.of_target(place, where, one.number, bundle))
+        for where in place.where
+    ]
+    there = [(target.path, target.kind, target.text) for target in one.targets]
+    return same and lines == there and store.intact(one)
 
 
 def _missing(real: Path) -> list[Path]:

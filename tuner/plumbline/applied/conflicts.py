@@ -8,29 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import msgspec
+from plumbline_exporters.lint import assignments
+from plumbline_exporters.lint.assignments import Assignment
 
-_MCA_LINE = re.compile(r"\s*([A-Za-z0-9_]+)\s*=\s*(.*?)\s*\Z")
 _FORCED = re.compile(r"coll_tuned_[a-z_]+_algorithm\Z")
 
 
-class Line(msgspec.Struct, frozen=True):
-    """`number` from 1."""
-
-    number: int
-    name: str
-    value: str
-
-
-def mca_lines(text: str) -> list[Line]:
+def mca_lines(text: str) -> list[Assignment]:
     """The parameters of an MCA file. Behind a value there are no comments: the library takes the
     rest of the line (as ompi_info shows)."""
-    found = []
-    for number, line in enumerate(text.split("\n"), 1):
-        match = _MCA_LINE.match(line)
-        if match:
-            found.append(Line(number, match[1], match[2]))
-    return found
+    return assignments.of_parameters(text)[0]
 
 
 def in_mca(text: str, ours: Mapping[str, str], *, forced_first: bool) -> list[str]:
@@ -41,7 +28,7 @@ def in_mca(text: str, ours: Mapping[str, str], *, forced_first: bool) -> list[st
     for line in mca_lines(text):
         if line.name in ours and line.value != ours[line.name]:
             found.append(
-                f"line {line.number} sets {line.name} = {line.value}, wanted is {ours[line.name]}"
+                f"line {line.line} sets {line.name} = {line.value}, wanted is {ours[line.name]}"
             )
         elif (
             rules
@@ -50,7 +37,7 @@ def in_mca(text: str, ours: Mapping[str, str], *, forced_first: bool) -> list[st
             and line.value not in ("0", "ignore")
         ):
             found.append(
-                f"line {line.number} forces {line.name} = {line.value}: this library does not look "
+                f"line {line.line} forces {line.name} = {line.value}: this library does not look "
                 "at rules for that function then"
             )
     return found

@@ -89,7 +89,9 @@ def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) 
 
 def _write(found: Found, part: Path, data: bytes, mode: int) -> None:
     try:
-        with part.open("xb") as file:
+        # What others may not read is closed to them from the first byte on.
+        first = 0o600 if found.data is not None else 0o666
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, first), "wb") as file:
             file.write(data)
             file.flush()
             if found.data is not None:

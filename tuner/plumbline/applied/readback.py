@@ -22,7 +22,7 @@ def noted(done: Outcome, place: Place, family: Family, installation: Installatio
         block = find(files.read(where.path).text, place.name)
         for line in conflicts.mca_lines(block.text if block else ""):
             knob = knobs.get(line.name)
-            if knob is None or not _same(knob, line.value):
+            if knob is None or not _same(knob, line.value or ""):
                 said = f"{knob.value} ({knob.source})" if knob else "no such parameter"
                 wrong.append(f"{line.name} = {line.value}: {installation.library.id} says {said}")
             else:

@@ -62,6 +62,11 @@ def _rollback(
         )
         if target is None:
             edits.append(targets.without(store, state))
+        elif target.kind == "whole" and state.found.data and not state.number:
+            raise PlumblineError(
+                f"{state.found.path} is there and is not ours any more: move it away, or take "
+                "everything out (--all)"
+            )
         else:
             after = targets.with_set(state, target, store.name)
             edits.append(targets.Edit(state.found, after))

@@ -130,7 +130,14 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Nobody else changes these sets meanwhile. What an interrupted run has left goes."""
         self._make()
-        with (self.folder / ".lock").open("w") as lock:
+        path = self.folder / ".lock"
+        try:
+            lock = path.open("w")
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot write {path}: {error.strerror}; ask who owns these sets"
+            ) from error
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

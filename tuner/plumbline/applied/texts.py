@@ -38,12 +38,19 @@ def bundle(
 
 
 def contents(made: Bundle, preload: Path) -> dict[str, bytes]:
-    """The files of a set, by name. Raises PlumblineError where winners cannot be had together."""
+    """The files of a set, by name. Raises PlumblineError where winners cannot be had together, or
+    the preload library is not built."""
     formats = list(registry.exporters(made.library.family))
     found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
     if any(is_profile(winner) for winner in made.winners):
         # A copy, so that the next build changes nothing for those who run.
-        found[PRELOAD] = preload.read_bytes()
+        try:
+            found[PRELOAD] = preload.read_bytes()
+        except OSError as error:
+            raise PlumblineError(
+                f"winners are variants, which need {preload}, and it cannot be read "
+                f"({error.strerror}): build it for this MPI library (make build)"
+            ) from error
     return found
 
 

@@ -63,6 +63,9 @@ def command(
                 "`plumbline campaign` goes on with it"
             )
         library = machines.library(db, found.library_fingerprint)
+        other = fits.other(library)
+        if other is not None:
+            raise PlumblineError(f"campaign {found.id} is not exported: {other}")
         bundle = load_bundle(
             db,
             found.id,
@@ -71,9 +74,6 @@ def command(
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
-    other = fits.other(library)
-    if other is not None:
-        raise PlumblineError(f"campaign {found.id} is not exported: {other}")
     written = write(bundle, formats)
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in written])

@@ -40,7 +40,11 @@ def command(
 
     scope = applying.scope_of(user, site, modules)
     root = places.root_of(scope, modules, store) or places.site_root(mpi_prefix, name)
-    names = [name] if name else rollback.names_in(root)
+    names = rollback.names_in(root)
+    if names and name is not None:
+        if name not in names:
+            raise UsageError(f"nothing of {name} was applied there: there is {', '.join(names)}")
+        names = [name]
     if not names:
         raise PlumblineError(
             f"nothing was applied there: there are no sets in {root} (--store or --mpi, as they "

@@ -16,11 +16,12 @@ from plumbline import hockney
 from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database
+from plumbline_db.cost import AFTERWARDS
 from plumbline_db.records import Campaign, Hockney, Medians
 
 from .costs import Network, Piece
 
-SUITE = "explain"
+SUITE = AFTERWARDS
 INSIDE = "MPI_Reduce_local"
 FLOODS = {"in": ("MPI_Gather", "gather_naive_irecv"), "out": ("MPI_Scatter", "scatter_naive_isend")}
 _NEAR_TO_FAR = ("same_core", "same_socket", "other_socket", "other_node")

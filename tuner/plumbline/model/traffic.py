@@ -21,6 +21,8 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run, Trial
 
+from .basis import SUITE
+
 COUNTS = "pml_monitoring_enable"
 """A library that has this parameter can be asked."""
 
@@ -38,7 +40,7 @@ Matrix = dict[tuple[int, int], tuple[int, int]]
 
 def suite(target: Target, position: int) -> str:
     """Of the default (0), or of a candidate by its place among those to try."""
-    return f"explain-{target.function.removeprefix('MPI_')}-{target.bytes}-{position}"
+    return f"{SUITE}-{target.function.removeprefix('MPI_')}-{target.bytes}-{position}"
 
 
 def to_try(trials: Sequence[Trial]) -> list[Trial]:
