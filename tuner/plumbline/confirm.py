@@ -269,11 +269,15 @@ def judge_winners(
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
-    if strange:
+    astray = sorted(one for one in lost if not reaching(winners, one, built_on))
+    if strange or astray:
         # Nothing but the files as a whole: the preload library stands before every call, and a
         # variable may change more than the function that it is for.
-        worst = max(strange, key=lambda one: strange[one].ratio)
-        text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
+        if astray:
+            text = f"{astray[0].function} at {astray[0].bytes} B gave no right result"
+        else:
+            worst = max(strange, key=lambda one: strange[one].ratio)
+            text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
         ours = [one for one in kept if one.variant != "default"]
         what = "the preload library" if ours else "the files as a whole"
         gone = ours or kept

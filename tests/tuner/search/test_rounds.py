@@ -11,7 +11,8 @@ from plumbline import tables
 from plumbline.measure import Laboratory
 from plumbline.search.order import Order
 from plumbline.search.race import Target
-from plumbline.search.rounds import Rounds, cut_back, idle
+from plumbline.search.ranges import cut_back, measured
+from plumbline.search.rounds import Rounds, idle
 from plumbline.settings import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
@@ -45,6 +46,15 @@ def test_a_knob_and_other_functions_keep_their_range() -> None:
     new = [winner(10, 20)]
     standing = [winner(0, 40, "default"), winner(0, 40, function="MPI_Reduce")]
     assert cut_back(standing, new) == standing
+
+
+def test_what_is_left_of_no_measured_size_is_given_up() -> None:
+    """No cell would prove it: an unmeasured rest of a range ends nothing."""
+    sizes = {"MPI_Allreduce": [8, 32], "MPI_Bcast": [32]}
+    rest = cut_back([winner(4, 40)], [winner(6, 35, "allreduce_as_other")])
+    assert held(rest) == [4, 5, 36, 37, 38, 39, 40] and measured(rest, sizes) == []
+    whole = winner(0, 40, "default", function="*")
+    assert measured([whole, winner(4, 9)], sizes) == [whole, winner(4, 9)]
 
 
 def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
@@ -90,7 +100,7 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
     standing = [winner(1, 9)]
-    assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
+    assert rounds.second(2, table, standing, lambda *_: {}) == standing  # nothing better was found
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
 
