@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,10 +11,11 @@ from hypothesis import strategies as st
 
 from plumbline import tables
 from plumbline.measure import Laboratory
+from plumbline.search.entrants import idle
 from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.ranges import cut_back, measured
-from plumbline.search.rounds import Rounds, idle
+from plumbline.search.rounds import Rounds
 from plumbline.settings import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
@@ -99,9 +102,45 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
     race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
-    standing = [winner(1, 9)]
-    assert rounds.second(2, table, standing, lambda *_: {}) == standing  # nothing better was found
+    standing = [winner(64, 64, function="MPI_Bcast")]
+    asked = []
+
+    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
+        asked.append((list(winners), suite))
+        return {}
+
+    assert rounds.second(2, table, standing, in_force) == standing  # nothing better was found
+    assert asked == [(standing, "search-2-in-force")]
     assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign: Campaign) -> None:
+    """Others may have been written in between."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0},
+        algorithm={
+            ("MPI_Bcast", "chain"): lambda *_: 0.5,
+            ("MPI_Bcast", "binomial"): lambda *_: 0.8,
+        },
+    )
+    rounds = rounds_of(db, campaign, SimulatedStarter(costs))
+    table = [violated("MPI_Bcast", 64)]
+    other = winner(0, 99, "default", function="MPI_Gather", configuration={})
+    asked = []
+
+    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
+        asked.append((list(winners), suite))
+        return {}
+
+    found = rounds.first(1, table, {}, [other], in_force, refine=lambda: False)
+    assert [_algorithm(one) for one in found] == ["chain"]
+    second = rounds.instead(found, [other], in_force)
+    assert [_algorithm(one) for one in second] == ["binomial"]
+    assert asked == [([other], "search-1")] * 2
+
+
+def _algorithm(winner: Winner) -> str:
+    return winner.configuration["coll_tuned_bcast_algorithm"]
 
 
 def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(

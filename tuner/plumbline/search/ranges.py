@@ -47,7 +47,7 @@ def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
         one
         for one in winners
         if one.function == EVERY_FUNCTION
-        or any(holds(one, Target(one.function, size)) for size in sizes[one.function])
+        or any(holds(one, Target(one.function, size)) for size in sizes.get(one.function, ()))
     ]
 
 

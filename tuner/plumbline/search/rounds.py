@@ -24,6 +24,7 @@ from plumbline_db.records import Trial, Verdict, Winner
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
 from .candidates import DEFAULT, Candidate, Menu
+from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
@@ -33,9 +34,6 @@ from .select import winners as select
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
 InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
-
-# A guideline whose left side takes this much of its right side may be violated in the next round.
-_NEAR = 0.5
 
 
 class _Raced(msgspec.Struct, frozen=True):
@@ -85,15 +83,15 @@ class Rounds:
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
-        found = set(_targets(verdicts))
+        found = set(violated(verdicts))
         if self._settings.tunes_all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
         return worth(sorted(found - self._searched), self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
-        violated = _targets(one for one in verdicts if one.kind == "pattern")
-        return [one for one in violated if one in self._searched and one not in self._again]
+        found = violated(one for one in verdicts if one.kind == "pattern")
+        return [one for one in found if one in self._searched and one not in self._again]
 
     def first(
         self,
@@ -296,17 +294,6 @@ class Rounds:
         )
         return crossover.search(choice, race.measure, self._grid, self._within_budget, menu.is_cold)
 
-    def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells that are likely to be searched in the next round, when right-hand sides are faster:
-        where launches are dear and repeat each other, they are measured at once."""
-        near = {
-            one.function
-            for one in verdicts
-            if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
-        }
-        every = [Target(name, size) for name in near for size in self._sizes[name]]
-        return sorted(one for one in every if one not in self._searched and one not in entered)
-
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
         if found is None or found.low is None or found.high is None:
@@ -380,7 +367,9 @@ class Rounds:
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
-            along=self._along(entered, verdicts) if race.knows_more else (),
+            along=near(verdicts, self._sizes, {*self._searched, *entered})
+            if race.knows_more
+            else (),
         )
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
@@ -445,32 +434,3 @@ def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
         every = list(dict.fromkeys(one for those in found.values() for one in those))
         found = dict.fromkeys(found, every)
     return {target: those for target, those in found.items() if those}
-
-
-def idle(
-    menu: Menu,
-    targets: Collection[Target],
-    entered: Iterable[Target],
-    verdicts: Iterable[Verdict],
-) -> dict[Target, set[str]]:
-    """Variants that do not race: mock-ups, but for those whose guideline was verified in the cell
-    and does not hold (the table has measured them); and all of ours in cells that are there only
-    because one choice of the library must hold for all sizes."""
-    faster: dict[Target, set[str]] = {}
-    for one in verdicts:
-        if one.replaceable and one.verdict != "holds":
-            names = faster.setdefault(Target(one.function, one.bytes), set())
-            names.add(one.rhs.partition(":")[0])
-    return {
-        target: menu.mockups(target.function) - faster.get(target, set())
-        if target in targets
-        else {one.variant for one in menu.first(target.function) if not one.is_knobs}
-        for target in entered
-    }
-
-
-def _targets(verdicts: Iterable[Verdict]) -> list[Target]:
-    """The cells whose left side is too slow, each once. Where that is not the library's call on all
-    ranks, nothing that stands in for this call makes it faster."""
-    violated = (one for one in verdicts if one.verdict == "violated" and one.replaceable)
-    return sorted({Target(one.function, one.bytes) for one in violated})
