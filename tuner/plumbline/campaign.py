@@ -284,10 +284,10 @@ class Loop:
     def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
         """What one value for the whole process adds to the winners that are in force."""
         bench, family = self._bench, self._bench.family
+        # Those that name a site's rules belong to every knob of an algorithm.
+        given = self._settings.fixed.keys() - site_rules.variables(bench)
         fixed = [
-            knob
-            for knob in bench.knobs
-            if not set(family.in_environment({knob: ""})).isdisjoint(self._settings.fixed)
+            knob for knob in bench.knobs if not given.isdisjoint(family.in_environment({knob: ""}))
         ]
         tried = process.values(
             bench.space,
