@@ -199,7 +199,8 @@ class Loop:
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
                 changed, winners = changed or found != winners, found
-            if of_the_process and not (changed or opened) and self._within_budget():
+            stands = not winners or fixed.stands(winners)
+            if of_the_process and stands and not (changed or opened) and self._within_budget():
                 of_the_process = False
                 more = self._of_the_process(winners)
                 changed, winners = bool(more), winners + more
@@ -208,13 +209,15 @@ class Loop:
                 winners, current, changed = self._confirm(turn, winners, current, fixed)
                 if not changed:
                     self._round(f"round-{turn}", winners, current, fixed)
-            elif not winners or fixed.stands(winners):
+            elif stands:
                 if not opened:
                     break
             elif not opened:
                 winners, changed = self._undo(winners, current, fixed)
                 if not changed:
-                    break
+                    current = fixed.last.table
+                    if not (of_the_process and self._within_budget()):
+                        break
         return self._end(fixed.last.winners, fixed.last.table)
 
     def _round(
