@@ -20,7 +20,7 @@ from plumbline.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
 from plumbline.settings import Settings, load
-from plumbline_db import events, verdicts, winners
+from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import CaseRecord, Winner
 from plumbline_exporters import env
@@ -259,6 +259,23 @@ def test_what_raises_the_number_of_violations_is_undone(tmp_path: Path, db: Data
     (why,) = done.events("winner dropped")
     assert "it raises more violations than it removes" in why
     assert not list((tmp_path / "out").glob("ompi-rules.conf"))
+
+
+def test_settings_of_the_process_are_searched_beside_what_stands(
+    tmp_path: Path, db: Database
+) -> None:
+    """Not beside winners that are undone afterwards."""
+    rules = chosen("GL7", "GL10", "GL11", "GL12")
+    settings = exact(variants=[], settings=["btl_vader_eager_limit"])
+    done = Done(db, tmp_path / "out", incurable(), rules, settings)
+    assert len(done.events("winner dropped")) == 1
+    tried = [
+        one.environment
+        for one in runs.listing(db, done.campaign.id)
+        if one.suite.startswith("process-1")
+    ]
+    assert len(tried) > 1
+    assert not any("OMPI_MCA_coll_tuned_dynamic_rules_filename" in one for one in tried)
 
 
 def test_a_milder_cure_of_the_same_cell_stays(tmp_path: Path, db: Database) -> None:

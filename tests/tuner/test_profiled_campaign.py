@@ -146,3 +146,8 @@ def test_a_campaign_file_names_it_beside_itself(tmp_path: Path) -> None:
     file.write_text('nprocs = 8\nprofile = "application.json"\n')
     with pytest.raises(UsageError, match="no calls on communicators of 8 ranks"):
         load(file, {})
+
+
+def test_a_simulated_machine_has_its_own_ranks_where_nobody_says(tmp_path: Path) -> None:
+    path = written(tmp_path, calls("MPI_Allreduce", HEAVY, 1, 1e-6, nprocs=32, nodes=32))
+    assert load(None, {"simulate": "ompi", "profile": str(path)}).called == ["MPI_Allreduce"]

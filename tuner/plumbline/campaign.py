@@ -8,9 +8,7 @@ It ends, and the number of violations never rises on its way: docs/search.md say
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,28 +17,26 @@ import msgspec
 
 from plumbline import proof, site_rules, tables
 from plumbline.confirm import confirm, named
+from plumbline.exported import Files
 from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import Plan, PlanCase
-from plumbline.search import crossover, outcome, process
+from plumbline.search import crossover, outcome, process, ranges
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.search.select import by_benefit
 from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
-from plumbline_db import campaigns, events, exports, runs, verdicts
+from plumbline_db import campaigns, events, runs, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
-from plumbline_exporters import env
-from plumbline_exporters.bundle import SITE_RULES, Bundle
-from plumbline_exporters.registry import exporters, texts, write
+from plumbline_exporters.bundle import SITE_RULES
 
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
@@ -128,8 +124,6 @@ class Loop:
         self._bench = bench
         self._campaign = campaign
         self._settings = settings
-        self._folder = self._in_force = folder
-        self._staged: dict[Path, None] = {}
         self._guidelines = chosen(bench, settings)
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
@@ -137,6 +131,14 @@ class Loop:
         self._site = site_rules.find(bench, settings)
         space = bench.space if self._site is None else site_rules.over(bench.space)
         self._searched_under = space.hot_environment
+        self._files = Files(
+            lab,
+            bench,
+            campaign,
+            folder,
+            unsafe=settings.unsafe,
+            site_rules="" if self._site is None else self._site.text,
+        )
         menu = Menu(
             space,
             bench.installation.library,
@@ -197,7 +199,8 @@ class Loop:
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
                 changed, winners = changed or found != winners, found
-            if of_the_process and not (changed or opened) and self._within_budget():
+            stands = not winners or fixed.stands(winners)
+            if of_the_process and stands and not (changed or opened) and self._within_budget():
                 of_the_process = False
                 more = self._of_the_process(winners)
                 changed, winners = bool(more), winners + more
@@ -206,13 +209,18 @@ class Loop:
                 winners, current, changed = self._confirm(turn, winners, current, fixed)
                 if not changed:
                     self._round(f"round-{turn}", winners, current, fixed)
-            elif not winners or fixed.stands(winners):
+                elif not winners:
+                    # All are lost: the table was measured with what is in force no more.
+                    current, changed = fixed.last.table, False
+            elif stands:
                 if not opened:
                     break
             elif not opened:
                 winners, changed = self._undo(winners, current, fixed)
                 if not changed:
-                    break
+                    current = fixed.last.table
+                    if not (of_the_process and self._within_budget()):
+                        break
         return self._end(fixed.last.winners, fixed.last.table)
 
     def _round(
@@ -236,7 +244,7 @@ class Loop:
         for one in culprits:
             self._dropped("undone", one, "it raises more violations than it removes")
         self._rounds.refuse(culprits)
-        left = fixed.without(culprits, winners)
+        left = ranges.measured(fixed.without(culprits, winners), self._sizes)
         return left, not fixed.stands(left)
 
     def _before(self) -> list[Verdict]:
@@ -253,10 +261,10 @@ class Loop:
     ) -> tuple[bool, list[Winner]]:
         """Opens the searches that the table asks for; whether there were any, and all winners."""
         fresh = self._rounds.fresh(current)
-        # In force are the files that were exported last: those of these winners, if none changed.
+        # The table that says so is that of these winners, if none changed.
         stuck = [] if changed or not winners else self._rounds.stuck(current)
         if stuck:
-            winners = self._rounds.second(number, current, self._environment(), winners)
+            winners = self._rounds.second(number, current, winners, self._with_files)
         if fresh:
             winners = winners + self._rounds.first(
                 number,
@@ -269,24 +277,23 @@ class Loop:
         return bool(fresh or stuck), winners
 
     def _with_files(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
-        """What winners that are not confirmed yet need to be in force while others are searched."""
-        self._stage(stage)
-        self.export(self._together(winners)[0])
-        return self._environment()
+        """Puts winners in force for launches; what they add to a clean environment."""
+        self._files.stage(stage)
+        self._files.write(self._together(winners)[0])
+        return self._files.environment()
 
-    def _stage(self, stage: str) -> None:
-        """While a step is replayed, a job of a later one may begin, and reads files of its own."""
-        if self._lab.starter.jobs_stay:
-            self._in_force = self._folder / stage
-            self._staged[self._in_force] = None
+    def _together(
+        self, winners: Sequence[Winner]
+    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
+        return self._files.together(winners, self._sizes, self._weights)
 
     def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
         """What one value for the whole process adds to the winners that are in force."""
         bench, family = self._bench, self._bench.family
+        # Those that name a site's rules belong to every knob of an algorithm.
+        given = self._settings.fixed.keys() - site_rules.variables(bench)
         fixed = [
-            knob
-            for knob in bench.knobs
-            if not set(family.in_environment({knob: ""})).isdisjoint(self._settings.fixed)
+            knob for knob in bench.knobs if not given.isdisjoint(family.in_environment({knob: ""}))
         ]
         tried = process.values(
             bench.space,
@@ -304,12 +311,7 @@ class Loop:
             read_back=bench.space.hot is not None,
             weights=self._weights,
         )
-        return search.search(tried, self._environment() if winners else {}, 1)
-
-    def _environment(self) -> dict[str, str]:
-        """What sourcing the exported files adds to a clean environment."""
-        script = self._in_force.absolute() / env.FILE_NAME
-        return proof.environment_of(script, self._lab.starter.clean_environment())
+        return search.search(tried, self._with_files(winners, "process-1") if winners else {}, 1)
 
     def _confirm(
         self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict], fixed: FixedPoint
@@ -318,15 +320,15 @@ class Loop:
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
-        self._stage(stage)
         winners, refused = self._together(winners)
         while refused:
             for one, error in refused:
                 self._dropped(suite, one, f"not exported beside the others: {error}")
             left = self._replaced(winners, [one for one, _ in refused], fixed)
             winners, refused = self._together(left)
-        self.export(winners)
-        environment = self._environment()
+        self._files.stage(stage)
+        self._files.write(winners)
+        environment = self._files.environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         with lab.starter.folder(f"{lab.campaign}/proof-{turn}") as folder:
             evidence = proof.prove(
@@ -388,7 +390,7 @@ class Loop:
         for gone in fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
         if self._within_budget():
-            return left + self._rounds.instead(lost, left)
+            return left + self._rounds.instead(lost, left, self._with_files)
         self._rounds.refuse(lost)
         return left
 
@@ -426,60 +428,10 @@ class Loop:
         checks = runs.checks(self._db, self._campaign.id, full, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}
 
-    def export(self, winners: Sequence[Winner]) -> None:
-        """All formats, in place; a file that an earlier export wrote and this one does not goes.
-        A campaign that is finished exports the same bytes at any time."""
-        bundle = self._bundle(winners)
-        written = write(bundle, list(exporters(self._bench.family.name)))
-        for one in written:
-            exports.put(self._db, self._campaign.id, one)
-        current = {one.path for one in written}
-        for old in exports.get(self._db, self._campaign.id):
-            if old.path in current:
-                continue
-            if Path(old.path).parent == bundle.directory:
-                Path(old.path).unlink(missing_ok=True)
-            exports.forget(self._db, self._campaign.id, old.path)
-
-    def _together(
-        self, winners: Sequence[Winner]
-    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
-        """Those that files can hold together, and the others: where two want different values of
-        what has one, the one that saves more time stays. What cannot be exported even alone is an
-        error."""
-        formats = list(exporters(self._bench.family.name))
-        with contextlib.suppress(PlumblineError):
-            texts(self._bundle(winners), formats)
-            return list(winners), []
-        kept: list[Winner] = []
-        refused: list[tuple[Winner, PlumblineError]] = []
-        for one in by_benefit(winners, self._sizes, self._weights):
-            try:
-                texts(self._bundle([*kept, one]), formats)
-            except PlumblineError as error:
-                texts(self._bundle([one]), formats)
-                refused.append((one, error))
-            else:
-                kept.append(one)
-        return [one for one in winners if one in kept], refused
-
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
         what = outcome.label(winner.variant, winner.configuration)
         sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
         self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
-
-    def _bundle(self, winners: Sequence[Winner]) -> Bundle:
-        return Bundle(
-            campaign=self._campaign,
-            machine=self._bench.machine,
-            library=self._bench.installation.library,
-            winners=list(winners),
-            created=self._campaign.finished or now(),
-            directory=self._in_force.absolute(),
-            preload_library=self._bench.preload,
-            unsafe=self._settings.unsafe,
-            site_rules="" if self._site is None else self._site.text,
-        )
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         # What is undecided in the end is not removed.
@@ -496,10 +448,7 @@ class Loop:
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished
-        self._in_force = self._folder
-        self.export(winners)
-        for folder in self._staged:
-            shutil.rmtree(folder, ignore_errors=True)
+        self._files.finish(finished, winners)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
         verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)

@@ -86,9 +86,18 @@ def confirm(
         again = f"{suite}-once-more"
         sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
         harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
+    lost = set(pairs.lost)
+    astray = {one for one in lost if not reaching(winners, one, built_on)}
+    if astray:
+        # A launch may fail by chance, and all winners of a kind pay for this too.
+        lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
+        anew = Pairs(lab, settings, environment, winners, anchors)
+        seed = settings.seed + settings.launches_max
+        anew.add(f"{suite}-lost", settings.launches, left, seed=seed)
+        lost -= astray - set(anew.lost)
     verdicts = tables.Table(lab, stage, guidelines, settings, suite).look()
     kept, dropped = judge_winners(
-        winners, looks.speeds, list(pairs.ratios), harm, verdicts, built_on, pairs.lost
+        winners, looks.speeds, list(pairs.ratios), harm, verdicts, built_on, lost
     )
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
 
@@ -269,11 +278,15 @@ def judge_winners(
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
-    if strange:
+    astray = sorted(one for one in lost if not reaching(winners, one, built_on))
+    if strange or astray:
         # Nothing but the files as a whole: the preload library stands before every call, and a
         # variable may change more than the function that it is for.
-        worst = max(strange, key=lambda one: strange[one].ratio)
-        text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
+        if astray:
+            text = f"{astray[0].function} at {astray[0].bytes} B gave no right result"
+        else:
+            worst = max(strange, key=lambda one: strange[one].ratio)
+            text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
         ours = [one for one in kept if one.variant != "default"]
         what = "the preload library" if ours else "the files as a whole"
         gone = ours or kept

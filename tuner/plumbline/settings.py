@@ -314,7 +314,8 @@ def _checked(where: str, settings: Settings) -> Settings:
         if broken:
             raise UsageError(f"{where}: {problem}")
     if settings.application is not None:
-        application.require(settings.application, nprocs, settings.node_count)
+        nodes = msgspec.structs.replace(settings, nprocs=nprocs).node_count
+        application.require(settings.application, nprocs, nodes)
     return msgspec.structs.replace(
         settings,
         nprocs=nprocs,

@@ -11,7 +11,8 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import identity
-from plumbline.libraries.openmpi import OpenMpi
+from plumbline.libraries.mpich import Mpich
+from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure import Laboratory
 from plumbline.search import process
@@ -158,6 +159,26 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
             {OPTIONS: "--cfg=smpi/bcast:ompi"},
             (("smpi/async-small-thresh", "65536"),),
             {OPTIONS: "--cfg=smpi/bcast:ompi --cfg=smpi/async-small-thresh:65536"},
+        ),
+        # A parameter of an algorithm, which the exported rules choose.
+        (
+            OpenMpi(),
+            {RULES: "/home/u/ompi-rules.conf"},
+            (("coll_tuned_bcast_algorithm_knomial_radix", "8"),),
+            {
+                RULES: "/home/u/ompi-rules.conf",
+                "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+                "OMPI_MCA_coll_tuned_bcast_algorithm_knomial_radix": "8",
+            },
+        ),
+        (
+            Mpich(),
+            {"MPIR_CVAR_COLLECTIVE_FALLBACK": "print"},
+            (("MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "8192"),),
+            {
+                "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
+                "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": "8192",
+            },
         ),
     ],
 )

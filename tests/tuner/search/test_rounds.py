@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,9 +11,11 @@ from hypothesis import strategies as st
 
 from plumbline import tables
 from plumbline.measure import Laboratory
+from plumbline.search.entrants import idle
 from plumbline.search.order import Order
 from plumbline.search.race import Target
-from plumbline.search.rounds import Rounds, cut_back, idle
+from plumbline.search.ranges import cut_back, measured
+from plumbline.search.rounds import Rounds
 from plumbline.settings import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
@@ -45,6 +49,15 @@ def test_a_knob_and_other_functions_keep_their_range() -> None:
     new = [winner(10, 20)]
     standing = [winner(0, 40, "default"), winner(0, 40, function="MPI_Reduce")]
     assert cut_back(standing, new) == standing
+
+
+def test_what_is_left_of_no_measured_size_is_given_up() -> None:
+    """No cell would prove it: an unmeasured rest of a range ends nothing."""
+    sizes = {"MPI_Allreduce": [8, 32], "MPI_Bcast": [32]}
+    rest = cut_back([winner(4, 40)], [winner(6, 35, "allreduce_as_other")])
+    assert held(rest) == [4, 5, 36, 37, 38, 39, 40] and measured(rest, sizes) == []
+    whole = winner(0, 40, "default", function="*")
+    assert measured([whole, winner(4, 9)], sizes) == [whole, winner(4, 9)]
 
 
 def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
@@ -89,9 +102,45 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
     race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
-    standing = [winner(1, 9)]
-    assert rounds.second(2, table, {}, standing) == standing  # nothing better was found
+    standing = [winner(64, 64, function="MPI_Bcast")]
+    asked = []
+
+    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
+        asked.append((list(winners), suite))
+        return {}
+
+    assert rounds.second(2, table, standing, in_force) == standing  # nothing better was found
+    assert asked == [(standing, "search-2-in-force")]
     assert rounds.stuck(table) == rounds.fresh(table) == []
+
+
+def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign: Campaign) -> None:
+    """Others may have been written in between."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0},
+        algorithm={
+            ("MPI_Bcast", "chain"): lambda *_: 0.5,
+            ("MPI_Bcast", "binomial"): lambda *_: 0.8,
+        },
+    )
+    rounds = rounds_of(db, campaign, SimulatedStarter(costs))
+    table = [violated("MPI_Bcast", 64)]
+    other = winner(0, 99, "default", function="MPI_Gather", configuration={})
+    asked = []
+
+    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
+        asked.append((list(winners), suite))
+        return {}
+
+    found = rounds.first(1, table, {}, [other], in_force, refine=lambda: False)
+    assert [_algorithm(one) for one in found] == ["chain"]
+    second = rounds.instead(found, [other], in_force)
+    assert [_algorithm(one) for one in second] == ["binomial"]
+    assert asked == [([other], "search-1")] * 2
+
+
+def _algorithm(winner: Winner) -> str:
+    return winner.configuration["coll_tuned_bcast_algorithm"]
 
 
 def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(

@@ -106,7 +106,8 @@ def table() -> dict[tuple[str, str], Schedule]:
 
 
 def levels(nprocs: int, radix: int = 2) -> int:
-    """The least L with radix^L ≥ nprocs."""
+    """The least L with radix^L ≥ nprocs; a radix below 2 counts as 2."""
+    radix = max(2, radix)
     found = 0
     while radix**found < nprocs:
         found += 1

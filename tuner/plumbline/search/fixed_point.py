@@ -14,7 +14,7 @@ import msgspec
 from plumbline_db.records import Verdict, Winner
 
 from .order import Order
-from .rounds import cut_back
+from .ranges import cut_back
 
 Violation = tuple[str, str, int]
 

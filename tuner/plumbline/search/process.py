@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
+from plumbline import libraries, tables
 from plumbline.libraries import Family, Knob
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase, knobs
@@ -322,11 +322,7 @@ class ProcessWide:
 
 
 def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
-    """`environment`, with a value in force too. A variable that holds settings of any name (the
-    options of a command) keeps what is in it."""
-    found = dict(environment)
-    for name, text in family.in_environment(dict(value)).items():
-        one_setting = any(knob in name for knob, _ in value)
-        kept = "" if one_setting else environment.get(name, "")
-        found[name] = f"{kept} {text}" if kept and kept != text else text
-    return found
+    """`environment`, with a value in force too. What a family takes out of force where it tries an
+    algorithm (the name of a rules file) stays: the value is tried with the exported files."""
+    found = libraries.beside(family, environment, dict(value))
+    return {name: text or environment.get(name, text) for name, text in found.items()}

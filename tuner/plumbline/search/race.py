@@ -62,6 +62,7 @@ class Race:
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again.
         `earlier`: what was found for a cell elsewhere."""
+        self.suite = suite
         self._lab = lab
         self._menu = menu
         self._plan = plan

@@ -19,11 +19,12 @@ from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.words import counted
 from plumbline_db import runs, searches
-from plumbline_db.records import Trial, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
 
-from . import crossover, neighbours, outcome
+from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
 from .candidates import DEFAULT, Candidate, Menu
+from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
@@ -34,14 +35,13 @@ from .select import winners as select
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
 InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 
-# A guideline whose left side takes this much of its right side may be violated in the next round.
-_NEAR = 0.5
-
 
 class _Raced(msgspec.Struct, frozen=True):
-    """What is known of cells that raced together: `opened_by` names their violations."""
+    """What is known of cells that raced together: `opened_by` names their violations, `in_force`
+    are the winners that were."""
 
     race: Race
+    in_force: Sequence[Winner]
     menu: Menu
     trials: Mapping[Target, Sequence[Trial]]
     opened_by: Mapping[Target, list[str]]
@@ -83,15 +83,15 @@ class Rounds:
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
-        found = set(_targets(verdicts))
+        found = set(violated(verdicts))
         if self._settings.tunes_all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
         return worth(sorted(found - self._searched), self._weights)
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
-        violated = _targets(one for one in verdicts if one.kind == "pattern")
-        return [one for one in violated if one in self._searched and one not in self._again]
+        found = violated(one for one in verdicts if one.kind == "pattern")
+        return [one for one in found if one in self._searched and one not in self._again]
 
     def first(
         self,
@@ -127,7 +127,10 @@ class Rounds:
                 one
                 for one in [*standing, *found]
                 if one.variant == DEFAULT.variant
-                and not any(outcome.holds(one, target) for target in raced)
+                and (
+                    one.function == EVERY_FUNCTION
+                    or not any(outcome.holds(one, target) for target in raced)
+                )
             ]
             if others:
                 around |= in_force(others, suite)
@@ -143,20 +146,21 @@ class Rounds:
                 targets,
                 raced,
                 verdicts,
+                in_force=others,
                 close=close,
                 refine=refine(),
             )
-            found += self._beside(new, [*standing, *found])
+            found += ranges.beside(new, [*standing, *found], self._sizes)
         return found
 
     def second(
         self,
         number: int,
         verdicts: Sequence[Verdict],
-        environment: Mapping[str, str],
         standing: Sequence[Winner],
+        in_force: InForce,
     ) -> list[Winner]:
-        """Races our variants against the stuck cells' present state, which `environment` puts in
+        """Races our variants against the stuck cells' present state, with the `standing` winners in
         force; returns the winners with `standing` ones cut back where a new one takes over.
         Mock-ups that call what one of ours stands in for do not race: when they stand in for a call
         themselves, nothing inside them is replaced."""
@@ -164,7 +168,8 @@ class Rounds:
         self._again |= set(targets)
         replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
-        race = self._race(menu, f"search-{number}-in-force", environment)
+        suite = f"search-{number}-in-force"
+        race = self._race(menu, suite, in_force(standing, suite))
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
@@ -176,8 +181,18 @@ class Rounds:
             }
             for target in targets
         }
-        new = self._run(race, menu, number, targets, targets, verdicts, barred=barred, refine=True)
-        return cut_back(standing, new) + new
+        new = self._run(
+            race,
+            menu,
+            number,
+            targets,
+            targets,
+            verdicts,
+            in_force=standing,
+            barred=barred,
+            refine=True,
+        )
+        return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
 
     def refuse(self, lost: Iterable[Winner]) -> None:
         """What these are has no place in their cells any more, with whatever parameters."""
@@ -187,7 +202,9 @@ class Rounds:
                 if outcome.holds(winner, target := Target(winner.function, size)):
                     self._refused.setdefault(target, set()).add(what)
 
-    def instead(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
+    def instead(
+        self, lost: Sequence[Winner], standing: Sequence[Winner], in_force: InForce
+    ) -> list[Winner]:
         """The second choices of cells whose winner has lost its place: the best of another
         algorithm there, if no one that is `standing` answers its calls. A cell has one second
         choice."""
@@ -214,9 +231,12 @@ class Rounds:
                 if target in cells or (whole and target.function == winner.function)
             }
             if rivals := _rivals(others, whole=whole):
+                if raced.in_force:
+                    # The environment of its launches names files that others have been written to.
+                    in_force(raced.in_force, raced.race.suite)
                 others |= raced.race.measure(rivals)
             chosen = self._select(raced.menu, others, cells)
-            found += self._beside(chosen, [*standing, *found])
+            found += ranges.beside(chosen, [*standing, *found], self._sizes)
         return found
 
     def _race_of(self, winner: Winner) -> _Raced | None:
@@ -228,26 +248,6 @@ class Rounds:
                 ):
                     return raced
         return None
-
-    def _beside(self, chosen: Iterable[Winner], standing: Sequence[Winner]) -> list[Winner]:
-        """`chosen` without the sizes that others in the same files hold, and without what is left
-        of no measured size."""
-        kept: list[Winner] = []
-        for winner in chosen:
-            pieces = [winner]
-            for other in standing:
-                alike = (other.variant == "default") == (winner.variant == "default")
-                if other.function == winner.function and alike:
-                    pieces = [part for piece in pieces for part in _without(piece, other)]
-            kept += [
-                piece
-                for piece in pieces
-                if any(
-                    outcome.holds(piece, Target(piece.function, size))
-                    for size in self._sizes[piece.function]
-                )
-            ]
-        return kept
 
     def _select(
         self,
@@ -296,17 +296,6 @@ class Rounds:
             weights=self._weights,
         )
         return crossover.search(choice, race.measure, self._grid, self._within_budget, menu.is_cold)
-
-    def _along(self, entered: Collection[Target], verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells that are likely to be searched in the next round, when right-hand sides are faster:
-        where launches are dear and repeat each other, they are measured at once."""
-        near = {
-            one.function
-            for one in verdicts
-            if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
-        }
-        every = [Target(name, size) for name in near for size in self._sizes[name]]
-        return sorted(one for one in every if one not in self._searched and one not in entered)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -360,6 +349,7 @@ class Rounds:
         entered: Sequence[Target],
         verdicts: Sequence[Verdict],
         *,
+        in_force: Sequence[Winner],
         close: Neighbours | None = None,
         barred: Mapping[Target, Collection[str]] | None = None,
         refine: bool,
@@ -380,7 +370,9 @@ class Rounds:
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
-            along=self._along(entered, verdicts) if race.knows_more else (),
+            along=near(verdicts, self._sizes, {*self._searched, *entered})
+            if race.knows_more
+            else (),
         )
         self._compare_duplicate(race)
         found = self._select(menu, trials, opened_by)
@@ -396,7 +388,7 @@ class Rounds:
         found = self._select(menu, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._races.append(_Raced(race, menu, trials, opened_by))
+        self._races.append(_Raced(race, in_force, menu, trials, opened_by))
         nprocs = self._settings.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
@@ -445,57 +437,3 @@ def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
         every = list(dict.fromkeys(one for those in found.values() for one in those))
         found = dict.fromkeys(found, every)
     return {target: those for target, those in found.items() if those}
-
-
-def idle(
-    menu: Menu,
-    targets: Collection[Target],
-    entered: Iterable[Target],
-    verdicts: Iterable[Verdict],
-) -> dict[Target, set[str]]:
-    """Variants that do not race: mock-ups, but for those whose guideline was verified in the cell
-    and does not hold (the table has measured them); and all of ours in cells that are there only
-    because one choice of the library must hold for all sizes."""
-    faster: dict[Target, set[str]] = {}
-    for one in verdicts:
-        if one.replaceable and one.verdict != "holds":
-            names = faster.setdefault(Target(one.function, one.bytes), set())
-            names.add(one.rhs.partition(":")[0])
-    return {
-        target: menu.mockups(target.function) - faster.get(target, set())
-        if target in targets
-        else {one.variant for one in menu.first(target.function) if not one.is_knobs}
-        for target in entered
-    }
-
-
-def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
-    """`standing` without the sizes that `new` variants take. A standing knob keeps its whole range:
-    the preload library decides before the library's own rules do."""
-    kept: list[Winner] = []
-    for winner in standing:
-        pieces = [winner]
-        if winner.variant != "default":
-            for other in new:
-                if other.function == winner.function:
-                    pieces = [part for piece in pieces for part in _without(piece, other)]
-        kept += pieces
-    return kept
-
-
-def _without(winner: Winner, other: Winner) -> list[Winner]:
-    parts = []
-    if winner.bytes_from < other.bytes_from:
-        end = min(winner.bytes_to, other.bytes_from - 1)
-        parts.append(msgspec.structs.replace(winner, bytes_to=end))
-    if winner.bytes_to > other.bytes_to:
-        start = max(winner.bytes_from, other.bytes_to + 1)
-        parts.append(msgspec.structs.replace(winner, bytes_from=start))
-    return parts
-
-
-def _targets(verdicts: Iterable[Verdict]) -> list[Target]:
-    """The cells whose left side is too slow, each once. Where that is not the library's call on all
-    ranks, nothing that stands in for this call makes it faster."""
-    violated = (one for one in verdicts if one.verdict == "violated" and one.replaceable)
-    return sorted({Target(one.function, one.bytes) for one in violated})

@@ -1,0 +1,59 @@
+"""Which cells a table asks to be searched, which race along for a later round, and which variants
+do not race. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from plumbline_db.records import Verdict
+
+from .candidates import Menu
+from .cells import Target
+
+# A guideline whose left side takes this much of its right side may be violated in the next round.
+_NEAR = 0.5
+
+
+def violated(verdicts: Iterable[Verdict]) -> list[Target]:
+    """The cells whose left side is too slow, each once. Where that is not the library's call on all
+    ranks, nothing that stands in for this call makes it faster."""
+    found = (one for one in verdicts if one.verdict == "violated" and one.replaceable)
+    return sorted({Target(one.function, one.bytes) for one in found})
+
+
+def near(
+    verdicts: Iterable[Verdict],
+    sizes: Mapping[str, Sequence[int]],
+    without: Collection[Target],
+) -> list[Target]:
+    """Cells that are likely to be searched in the next round, when right-hand sides are faster:
+    where launches are dear and repeat each other, they are measured at once."""
+    functions = {
+        one.function
+        for one in verdicts
+        if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
+    }
+    every = [Target(name, size) for name in functions for size in sizes[name]]
+    return sorted(one for one in every if one not in without)
+
+
+def idle(
+    menu: Menu,
+    targets: Collection[Target],
+    entered: Iterable[Target],
+    verdicts: Iterable[Verdict],
+) -> dict[Target, set[str]]:
+    """Variants that do not race: mock-ups, but for those whose guideline was verified in the cell
+    and does not hold (the table has measured them); and all of ours in cells that are there only
+    because one choice of the library must hold for all sizes."""
+    faster: dict[Target, set[str]] = {}
+    for one in verdicts:
+        if one.replaceable and one.verdict != "holds":
+            names = faster.setdefault(Target(one.function, one.bytes), set())
+            names.add(one.rhs.partition(":")[0])
+    return {
+        target: menu.mockups(target.function) - faster.get(target, set())
+        if target in targets
+        else {one.variant for one in menu.first(target.function) if not one.is_knobs}
+        for target in entered
+    }

@@ -1,0 +1,62 @@
+"""Ranges of sizes that winners hold, and what is left of them where others take over. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from plumbline_db.records import EVERY_FUNCTION, Winner
+
+from .cells import Target
+from .outcome import holds
+
+Sizes = Mapping[str, Sequence[int]]
+
+
+def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
+    """`standing` without the sizes that `new` variants take. A standing knob keeps its whole range:
+    the preload library decides before the library's own rules do."""
+    kept: list[Winner] = []
+    for winner in standing:
+        pieces = [winner]
+        if winner.variant != "default":
+            for other in new:
+                if other.function == winner.function:
+                    pieces = [part for piece in pieces for part in _without(piece, other)]
+        kept += pieces
+    return kept
+
+
+def beside(chosen: Iterable[Winner], standing: Sequence[Winner], sizes: Sizes) -> list[Winner]:
+    """`chosen` without the sizes that others in the same files hold."""
+    kept: list[Winner] = []
+    for winner in chosen:
+        pieces = [winner]
+        for other in standing:
+            alike = (other.variant == "default") == (winner.variant == "default")
+            if other.function == winner.function and alike:
+                pieces = [part for piece in pieces for part in _without(piece, other)]
+        kept += pieces
+    return measured(kept, sizes)
+
+
+def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
+    """Without what is left of no measured size: no cell of the table would prove or confirm it."""
+    return [
+        one
+        for one in winners
+        if one.function == EVERY_FUNCTION
+        or any(holds(one, Target(one.function, size)) for size in sizes.get(one.function, ()))
+    ]
+
+
+def _without(winner: Winner, other: Winner) -> list[Winner]:
+    parts = []
+    if winner.bytes_from < other.bytes_from:
+        end = min(winner.bytes_to, other.bytes_from - 1)
+        parts.append(msgspec.structs.replace(winner, bytes_to=end))
+    if winner.bytes_to > other.bytes_to:
+        start = max(winner.bytes_from, other.bytes_to + 1)
+        parts.append(msgspec.structs.replace(winner, bytes_from=start))
+    return parts
