@@ -64,8 +64,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     look). Winners are confirmed by pairs of launches, as many at first and at most.
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
-    budget_seconds: time inside launches after which no search is opened and no parameter heat is
-    run; what is open is brought to its end.
+    budget_seconds: time inside launches after which no search is opened and no parameters are
+    proposed; what is open is brought to its end, but that a simulated machine, where one launch
+    decides, measures no more candidates that need launches of their own.
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).

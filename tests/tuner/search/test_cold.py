@@ -126,6 +126,15 @@ def test_a_machine_that_repeats_itself_is_asked_once(db: Database, campaign: Cam
     assert len(cold) == MOST
 
 
+def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
+    db: Database, campaign: Campaign
+) -> None:
+    costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
+    effort = msgspec.structs.replace(ONE_LAUNCH, until_seconds=0.0)
+    race(db, campaign, exact(costs), *THREE, effort=effort)
+    assert not [one for one in runs.listing(db, campaign.id) if one.environment]
+
+
 # No two of them, nor two products of two, are as good as equal.
 FACTORS = [0.31, 0.37, 0.44, 0.53, 0.61, 0.72, 0.83, 0.94, 1.0, 1.3]
 TWO = ("MPI_Bcast", "MPI_Gather")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -113,10 +113,11 @@ class ColdHeat:
     def suites(self) -> list[str]:
         return [one.suite for one in self._all if one.sequence]
 
-    def round(self, number: int) -> None:
-        """One finished launch of every setting that still has something to measure."""
+    def round(self, number: int, go_on: Callable[[], bool] = lambda: True) -> None:
+        """One finished launch of every setting that still has something to measure; those that are
+        left when `go_on` says no have none any more."""
         waiting, self._active = self._active, []
-        while waiting:
+        while waiting and go_on():
             setting = waiting.pop(0)
             if not self._left(setting):
                 continue

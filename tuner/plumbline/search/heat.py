@@ -4,7 +4,7 @@ found wrong; decides nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -40,10 +40,13 @@ class Heats:
         environment: Mapping[str, str],
         suite: str,
         past: Past,
+        go_on: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`go_on` says whether there is time for another cold launch."""
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
         self.failed, self.evidence = past.failed, past.evidence
+        self._go_on = go_on
         self._lab = lab
         self._menu = menu
         self._plan = plan
@@ -173,7 +176,7 @@ class Heats:
             anchors,
             repeats=self.evidence.exact,
         )
-        heat.round(0)
+        heat.round(0, self._go_on)
         self.cold_suites += heat.suites
         for (target, candidate), flaw in heat.flaws.items():
             self.fail(target, candidate, flaw)

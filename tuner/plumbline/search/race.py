@@ -71,7 +71,7 @@ class Race:
         self._lasting = past is not None
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
-        self._heats = Heats(lab, menu, plan, environment, suite, past)
+        self._heats = Heats(lab, menu, plan, environment, suite, past, self._has_time)
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []
         self._waiting: list[Target] = []
@@ -82,6 +82,11 @@ class Race:
         self._ever: dict[Target, set[Candidate]] = {}
         self._seeds = 0
         self._refine = False
+
+    def _has_time(self) -> bool:
+        """Where one launch decides, a candidate that has none is not missed by others; elsewhere
+        those that race together come to their end together."""
+        return not self._effort.repeats or self._lab.spent_seconds < self._effort.until_seconds
 
     @property
     def knows_more(self) -> bool:
