@@ -32,7 +32,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="replays of a noisy sweep")
     parser.add_argument("--record-only", action="store_true")
     parser.add_argument("--replay-only", action="store_true", help="of what is recorded")
-    parser.add_argument("--calm", type=float, default=2.0, help="load above which nothing real is recorded")
+    parser.add_argument(
+        "--calm", type=float, default=2.0, help="load above which nothing real is recorded"
+    )
     parser.add_argument("--all", action="store_true", help="functions without a violation too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -34,7 +34,8 @@ PRODUCT = "plumbline"
 class Row(msgspec.Struct, frozen=True):
     """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
     the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
-    their trials. `regrets`: cells above 1 %, the worst first. `removable`: of the product's table."""
+    their trials. `regrets`: cells above 1 %, the worst first. `removable`: of the product's
+    table."""
 
     sweep: str
     strategy: str

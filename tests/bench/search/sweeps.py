@@ -41,7 +41,8 @@ class Sweep(msgspec.Struct, frozen=True):
 
 def _all() -> list[Sweep]:
     # What is open when a budget ends would be no matter of the search.
-    patterns = {"budget_seconds": 3600.0, "guidelines": ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]}
+    guidelines = ["GL3", "GL7", "GL8", "GL10", "GL11", "GL12"]
+    patterns = {"budget_seconds": 3600.0, "guidelines": guidelines}
     sizes = {"sizes": [256, 1024, 4096, 16384, 65536]}
     found = [Sweep("openmpi-4", {"nprocs": 4} | sizes | patterns, launches=12, blocks=4)]
     for selector in SELECTORS:
