@@ -15,10 +15,12 @@ from pathlib import Path
 import click
 import pytest
 
+from plumbline.application import write
 from plumbline.cli import plumbline as group
 from plumbline.settings import SCHEDULERS, load
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe
+from tests.tuner.applications import application, calls
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -151,6 +153,8 @@ def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
     text = block_of("campaign.md", "nprocs")
     path = tmp_path / "campaign.toml"
     path.write_text(text)
+    called = calls("MPI_Allreduce", 1024, 100, 1e-5, nodes=2)
+    write(tmp_path / tomllib.loads(text)["profile"], application(called))
     settings = load(path, {})
     assert set(tomllib.loads(text)) | {"simulate", *SCHEDULERS} == set(settings.__struct_fields__)
 
