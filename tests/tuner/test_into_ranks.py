@@ -15,12 +15,12 @@ from plumbline_db.errors import PlumblineError
 from tests.db import build
 
 OURS = Path("/opt/plumbline/libplumbline.so")
-CALLS = {"PLUMBLINE_CALLS": "/work/calls"}
+CALLS = {"PLUMBLINE_CALLS": "/scratch/calls"}
 LIST, INTERNAL = "OMPI_MCA_mca_base_env_list", "OMPI_MCA_mca_base_env_list_internal"
 
 
 def added(
-    family: str, version: str, given: Mapping[str, str], folder: Path, calls: str = "/work/calls"
+    family: str, version: str, given: Mapping[str, str], folder: Path, calls: str = "/scratch/calls"
 ) -> dict[str, str]:
     library = msgspec.structs.replace(build.LIBRARY, family=family, version=version, id=family)
     installation = Installation(library, Path("/opt/mpi/bin/mpirun"), None)
@@ -52,7 +52,7 @@ def test_open_mpi(
     tmp_path: Path, version: str, given: dict[str, str], name: str, expected: str
 ) -> None:
     found = added("openmpi", version, given, tmp_path)
-    assert found == {name: f"{expected}PLUMBLINE_CALLS=/work/calls"}
+    assert found == {name: f"{expected}PLUMBLINE_CALLS=/scratch/calls"}
 
 
 @pytest.mark.parametrize("family", ["mpich", "mvapich", "mvapich2"])
