@@ -58,6 +58,16 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return one
         return None
 
+    def ours_like(self, family: str, function: str, algorithm: str) -> list[str]:
+        """Variants that send the same messages in the same order, whatever their parameters."""
+        known = self.entry(family, function, algorithm)
+        if known is None:
+            return []
+        wanted = (function, known.name)
+        return [
+            ours for one in self.schedule if (one.function, one.name) == wanted for ours in one.ours
+        ]
+
     def numbers(self, values: Mapping[str, str]) -> dict[str, int]:
         """The fields of a Shape that knobs, or a variant's parameters, give."""
         found: dict[str, int] = {}

@@ -12,6 +12,7 @@ import msgspec
 
 from plumbline import version
 from plumbline.libraries import Knob
+from plumbline.model.names import names
 from plumbline.plan import PlanCase, knobs
 from plumbline.workbench import Variant
 from plumbline_db.records import Library
@@ -82,6 +83,14 @@ class Menu:
         plain = [one for one in ours if one.kind != "mockup"]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
         return [one.name for one in ranked]
+
+    def twins(self, function: str, candidate: Candidate) -> set[str]:
+        """Variants of ours that send the messages of an algorithm of the library."""
+        entry = self._space.of(function)
+        if entry is None or not candidate.is_knobs:
+            return set()
+        algorithm = dict(candidate.knobs)[entry.knob]
+        return set(names().ours_like(self._space.family, function, algorithm))
 
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Whether it can be put in force only for a launch as a whole."""

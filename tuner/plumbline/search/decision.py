@@ -5,7 +5,7 @@ on is worth it. Measures nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -62,14 +62,14 @@ class Judge:
                 best, least = one, found.log + found.error
         return best
 
-    def drop(self, of: Decision, failed: Collection[tuple[Target, Candidate]]) -> None:
-        """Takes out of the race what failed, what surely slows a cell down that it must not, and
-        what is surely behind the best."""
+    def drop(self, of: Decision, is_out: Callable[[Target, Candidate], bool]) -> None:
+        """Takes out of the race what is out already, what surely slows a cell down that it must
+        not, and what is surely behind the best."""
         kept = []
         for one in of.racing:
             several = of.all_cells if len(of.all_cells) > 1 else []
-            is_failed = any((cell, one) in failed for cell in of.all_cells)
-            if not is_failed and not self.is_slower(one, several):
+            gone = any(is_out(cell, one) for cell in of.all_cells)
+            if not gone and not self.is_slower(one, several):
                 kept.append(one)
         of.racing = kept
         if of.guards and of.looks == 1 and not of.at_once:

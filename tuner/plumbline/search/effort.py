@@ -32,9 +32,10 @@ class Effort(msgspec.Struct, frozen=True):
     `repeats`: launches repeat each other, and one decides. `spread`: of paired log ratios between
     launches, as known before.
 
-    Parameters: those of the `front` algorithms within `band` of the best, at most `proposals` a
-    look, for at most `batches` looks, until one gains less than `gain`. No more are proposed when
-    the launches of the campaign have taken `until_seconds`.
+    A cold candidate is passed over if a variant of ours with the same messages is not within `band`
+    of the best. Parameters: those of the `front` algorithms within `band` of the best, at most
+    `proposals` a look, for at most `batches` looks, until one gains less than `gain`. No more are
+    proposed when the launches of the campaign have taken `until_seconds`.
 
     `weights`: shares of cells (function, bytes) in the time of an application; without it all count
     alike."""
@@ -90,5 +91,5 @@ class Effort(msgspec.Struct, frozen=True):
         return max(1, math.ceil(planned * self.first_blocks)) if first else planned
 
 
-# On a simulated machine.
-ONE_LAUNCH = Effort(claims=ONE_LOOK, first_blocks=1.0, repeats=True)
+# On a simulated machine launches cost what there is to be saved, so that a look proposes more.
+ONE_LAUNCH = Effort(claims=ONE_LOOK, first_blocks=1.0, proposals=16, batches=2, repeats=True)

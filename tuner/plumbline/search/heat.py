@@ -4,6 +4,7 @@ found wrong; decides nothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -17,8 +18,7 @@ from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target
 from .cold import ENOUGH_ANCHORS, ColdHeat
 from .evidence import Evidence
-
-Entries = Mapping[Target, Sequence[Candidate]]
+from .twins import Entries, passed_over
 
 
 class Past(msgspec.Struct):
@@ -30,7 +30,8 @@ class Past(msgspec.Struct):
 
 
 class Heats:
-    """`suites` are those of the launches so far."""
+    """`suites` are those of the launches so far. `passed_over` are cold candidates of functions
+    that were not worth a launch, with the reason."""
 
     def __init__(
         self,
@@ -41,12 +42,20 @@ class Heats:
         suite: str,
         past: Past,
         go_on: Callable[[], bool] = lambda: True,
+        *,
+        band: float = math.inf,
+        before: Evidence | None = None,
     ) -> None:
-        """`go_on` says whether there is time for another cold launch."""
+        """`go_on` says whether there is time for another cold launch. A candidate for one is passed
+        over if it must be expected to take more than `band` times what the best takes; `before` is
+        known of the library as it is."""
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
         self.failed, self.evidence = past.failed, past.evidence
+        self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
+        self._band = band
+        self._before = before
         self._lab = lab
         self._menu = menu
         self._plan = plan
@@ -74,9 +83,27 @@ class Heats:
             self._hot(suite, plan, cases, hot)
         if cold:
             if self.evidence.exact:
+                # Where launches repeat each other, what the first has said of our variants holds.
+                cold = self._worth_a_launch(entries, cold)
                 anchors = self._anchors(cold)
             self._cold(suite, plan, cold, anchors)
         return True
+
+    def is_out(self, target: Target, candidate: Candidate) -> bool:
+        """It has failed there, or was passed over."""
+        over = (target.function, candidate) in self.passed_over
+        return over or (target, candidate) in self.failed
+
+    def _worth_a_launch(
+        self, entries: Entries, cold: dict[Target, list[Candidate]]
+    ) -> dict[Target, list[Candidate]]:
+        over = passed_over(self._menu, self.evidence, entries, cold, self._band, self._before)
+        self.passed_over |= over
+        left = {
+            target: [one for one in those if (target.function, one) not in over]
+            for target, those in cold.items()
+        }
+        return {target: those for target, those in left.items() if those}
 
     def fail(self, target: Target, candidate: Candidate, flaw: Flaw) -> None:
         if candidate == DEFAULT:

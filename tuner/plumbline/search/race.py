@@ -58,10 +58,12 @@ class Race:
         suite: str,
         *,
         past: Past | None = None,
+        before: Evidence | None = None,
         earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
-        """`past`: what is known of a machine that repeats itself, and need not be measured again.
-        `earlier`: what was found for a cell elsewhere."""
+        """`past`: what is known of a machine that repeats itself, and need not be measured again;
+        `before`: what is known of it without the winners that are in force. `earlier`: what was
+        found for a cell elsewhere."""
         self.suite = suite
         self._lab = lab
         self._menu = menu
@@ -71,7 +73,17 @@ class Race:
         self._lasting = past is not None
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
-        self._heats = Heats(lab, menu, plan, environment, suite, past, self._has_time)
+        self._heats = Heats(
+            lab,
+            menu,
+            plan,
+            environment,
+            suite,
+            past,
+            self._has_time,
+            band=effort.band,
+            before=before,
+        )
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []
         self._waiting: list[Target] = []
@@ -96,6 +108,11 @@ class Race:
     @property
     def suites(self) -> list[str]:
         return self._heats.suites + self._heats.cold_suites
+
+    @property
+    def passed_over(self) -> Mapping[tuple[str, Candidate], str]:
+        """Candidates of functions that were not worth a launch of their own, with the reason."""
+        return self._heats.passed_over
 
     @property
     def reasons(self) -> dict[Target, str]:
@@ -287,7 +304,7 @@ class Race:
                 studied.study.tell(candidate, self._over(studied.of, candidate))
             studied.proposals = []
         for one in self._open():
-            self._judge.drop(one, self._heats.failed)
+            self._judge.drop(one, self._heats.is_out)
 
     def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""

@@ -315,13 +315,14 @@ class Rounds:
 
     def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
         settings, lab = self._settings, self._lab
-        past = None
+        past, before = None, None
         if settings.simulation is None:
             # How far launches lie apart here is seen in the table.
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
-            past = None if environment else self._known()
+            known = self._known()
+            past, before = (None, known.evidence) if environment else (known, None)
         effort = msgspec.structs.replace(
             effort,
             alpha=settings.alpha,
@@ -330,7 +331,17 @@ class Rounds:
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
-        return Race(lab, menu, self._plan, environment, effort, suite, past=past, earlier=earlier)
+        return Race(
+            lab,
+            menu,
+            self._plan,
+            environment,
+            effort,
+            suite,
+            past=past,
+            before=before,
+            earlier=earlier,
+        )
 
     def _known(self) -> Past:
         """Of a simulated machine with the library as it is, from the table on."""
@@ -375,6 +386,12 @@ class Rounds:
             else (),
         )
         self._compare_duplicate(race)
+        if race.passed_over:
+            said = (
+                f"{function} {outcome.label(one.variant, dict(one.knobs))}: {reason}"
+                for (function, one), reason in race.passed_over.items()
+            )
+            self._event("passed over", f"{race.suite}: {'; '.join(said)}")
         found = self._select(menu, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.

@@ -1,0 +1,123 @@
+"""What a variant of ours with the same messages says of an option that costs a launch."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from plumbline.search import space as spaces
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.cells import Target
+from plumbline.search.evidence import Evidence
+from plumbline.search.twins import passed_over
+from plumbline.workbench import Variant
+from plumbline_db.records import Case
+from plumbline_db.runs import LaunchSamples
+from tests.db import build
+from tests.tuner.simulated import ROOT
+
+SPACE = spaces.load(ROOT / "search-spaces" / "simgrid.toml")
+SMALL, LARGE = Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)
+OURS = ["bcast_linear", "bcast_binomial", "bcast_scatter_ring_allgather", "bcast_chain"]
+FLAT = Candidate(knobs=(("smpi/bcast", "flattree"),))
+TREE = Candidate(knobs=(("smpi/bcast", "binomial_tree"),))
+CHAIN = Candidate(knobs=(("smpi/bcast", "NTSL"),))
+MPICH = Candidate(knobs=(("smpi/bcast", "mpich"),))
+COLD = [FLAT, TREE, CHAIN, MPICH]
+
+
+def menu(sizes: str = "one") -> Menu:
+    space = SPACE
+    if sizes != "one":
+        those = [msgspec.structs.replace(one, sizes=sizes) for one in SPACE.function]
+        space = msgspec.structs.replace(SPACE, function=those)
+    variants = [Variant(name, "MPI_Bcast", "algorithm", [], "") for name in OURS]
+    return Menu(space, build.LIBRARY, {}, variants, 32)
+
+
+def evidence(times: dict[Target, dict[str, int]]) -> Evidence:
+    """Nanoseconds by cell and variant."""
+    found = Evidence(exact=True)
+    found.add(
+        [
+            LaunchSamples(
+                Case(cell.function, name, {}, "default", cell.bytes, "MPI_BYTE", "MPI_BOR", 0),
+                [1],
+                [np.array([ns], dtype=np.int64)],
+            )
+            for cell, those in times.items()
+            for name, ns in those.items()
+        ],
+        blocks=1,
+    )
+    return found
+
+
+def asked(
+    times: dict[Target, dict[str, int]],
+    cells: list[Target],
+    *,
+    sizes: str = "one",
+    racing: tuple[str, ...] = tuple(OURS),
+) -> set[Candidate]:
+    cold = {cell: COLD for cell in cells}
+    entries = {cell: [*COLD, *map(Candidate, racing)] for cell in cells}
+    return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, 1.5)}
+
+
+TIMES = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1100, "bcast_chain": 1600}
+
+
+def test_what_is_far_behind_is_passed_over() -> None:
+    """binomial is near the default; of mpich nothing is known."""
+    assert asked({SMALL: TIMES}, [SMALL]) == {FLAT, CHAIN}
+
+
+def test_the_default_is_the_best_where_nothing_else_is() -> None:
+    assert asked({SMALL: TIMES | {"bcast_chain": 1400}}, [SMALL]) == {FLAT}
+
+
+def test_parameters_may_make_a_twin_better() -> None:
+    times = TIMES | {"bcast_chain:segment_bytes=4096": 1200}
+    assert asked({SMALL: times}, [SMALL]) == {FLAT}
+
+
+def test_near_the_best_at_one_size_is_near_enough() -> None:
+    """Unless it is far behind the default at another, and holds there too."""
+    large = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1400, "bcast_chain": 800}
+    times = {SMALL: TIMES, LARGE: large}
+    assert asked(times, [SMALL, LARGE]) == {FLAT, CHAIN}
+    assert asked(times, [SMALL, LARGE], sizes="each") == {FLAT}
+
+
+def test_what_does_not_race_is_no_rival() -> None:
+    """The right-hand side of a guideline stands beside the cell, and nobody gets it."""
+    fast = {"bcast_scatter_ring_allgather": 300}
+    assert asked({SMALL: TIMES | fast}, [SMALL]) == {FLAT, TREE, CHAIN}
+    assert asked({SMALL: TIMES | fast}, [SMALL], racing=()) == {FLAT, CHAIN}
+
+
+def test_what_it_took_before_winners_were_in_force() -> None:
+    """An option that has no twin, and one whose twin is near."""
+    before = evidence({SMALL: {"default": 1000}})
+    for one, log in ((MPICH, 0.6), (CHAIN, 0.3)):
+        before.add_cold(SMALL, one, 1, log)
+    entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
+    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, 1.5, before)
+    assert {one for _, one in found} == {FLAT, MPICH}
+    assert found["MPI_Bcast", MPICH] == "it took 1.8 times as long as the best at 64 bytes"
+
+
+@pytest.mark.parametrize(("sizes", "out"), [("one", {FLAT, CHAIN}), ("each", set())])
+def test_sizes_where_no_variant_raced(sizes: str, out: set[Candidate]) -> None:
+    """One choice for all sizes is none where a searched size says so; a choice for each size may
+    be good at a size that nobody has asked."""
+    assert asked({SMALL: TIMES, LARGE: {"default": 1}}, [SMALL, LARGE], sizes=sizes) == out
+
+
+def test_every_reason_says_how_far() -> None:
+    entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
+    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, 1.5)
+    assert "takes 9.0 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
+    assert DEFAULT not in {one for _, one in found}
