@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulated.h"
+
 int pl_processing_units(hwloc_topology_t topology)
 {
     return hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology));
@@ -14,7 +16,8 @@ static void read_place(struct pl_place *place, hwloc_topology_t topology)
     memset(place, 0, sizeof *place);
     PMPI_Get_processor_name(place->host, &length);
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    if (set && hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0)
+    /* A simulated rank stays on the core that it has to itself. */
+    if (!PL_SIMULATED && set && hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0)
         hwloc_bitmap_list_snprintf(place->binding, sizeof place->binding, set);
     hwloc_bitmap_free(set);
 }

@@ -7,6 +7,7 @@ launch has everything, blocks in random order, and there are several."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -29,6 +30,7 @@ from .sweeps import Here
 PROCESSES = 2
 TOGETHER = "together"
 _ATTEMPTS = 3
+_TURNS = 3
 _PATIENCE_SECONDS = 3600.0
 
 
@@ -95,26 +97,29 @@ def items(here: Here) -> Iterator[Item]:
 def _together(
     knobs: dict[str, list[Candidate]], cells: Sequence[tuple[str, int]]
 ) -> Iterator[Item]:
-    """Every option once beside options of the other functions, and every default beside them."""
+    """Every option beside options of the other functions, and every default beside some of them, in
+    more than one combination: what calls other functions may meet one that takes as long."""
     cases = tuple(PlanCase(function, size) for function, size in cells)
     names = list(knobs)
-    for number in range(max(len(those) for those in knobs.values())):
+    for number, turn in itertools.product(
+        range(max(len(those) for those in knobs.values())), range(1, _TURNS)
+    ):
         chosen = {
-            name: those[(number + place) % len(those)]
+            name: those[(number + turn * place) % len(those)]
             for place, (name, those) in enumerate(knobs.items())
             if those
         }
         options = dict(pair for one in chosen.values() for pair in one.knobs)
-        yield Item(f"{TOGETHER} {number}", options, cases)
-    for name in names:
+        yield Item(f"{TOGETHER} {number} {turn}", options, cases)
+    for name, turn in itertools.product(names, range(_TURNS)):
         options = dict(
             pair
             for other in names
-            if other != name and knobs[other]
-            for pair in knobs[other][0].knobs
+            if other != name and (those := knobs[other])
+            for pair in those[turn * len(those) // _TURNS].knobs
         )
         own = tuple(case for case in cases if case.function == name)
-        yield Item(f"{TOGETHER} {name} default", options, own)
+        yield Item(f"{TOGETHER} {name} default {turn}", options, own)
 
 
 def _knobs(here: Here, function: str) -> list[Candidate]:

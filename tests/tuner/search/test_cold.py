@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -267,9 +268,27 @@ def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
 ) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
     lab = Laboratory(db, campaign.id, exact(Costs()))
-    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
+    effort = msgspec.structs.replace(ONE_LAUNCH, alike=math.inf)
+    race = Race(lab, menu(), PLAN, {}, effort, "search-1")
     race.run([wanted, beside], refine=False, beside=[beside])
     assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
+
+
+def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
+    db: Database, campaign: Campaign
+) -> None:
+    """gather_binomial sends what the library's binomial does."""
+    cell = Target("MPI_Gather", 64)
+    lab = Laboratory(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
+    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
+    trials = race.run([cell], refine=False)[cell]
+    assert len(runs.listing(db, campaign.id)) == len(candidates("MPI_Gather"))
+    assert not any("binomial" in one.knobs.values() for one in trials)
+    ((function, option),) = race.passed_over
+    assert (function, dict(option.knobs)["coll_tuned_gather_algorithm"]) == (
+        "MPI_Gather",
+        "binomial",
+    )
 
 
 # --- who is to blame ------------------------------------------------------------------------------

@@ -63,10 +63,11 @@ def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -
     low, high = sorted((one, other))
     grid = Grid(NPROCS, "MPI_BYTE")
     asked = 0
-    while middle := grid.between(ALLREDUCE, low, high):
+    steps = 2 * math.log2(max(2.0, high))
+    while found := grid.between(ALLREDUCE, low, high):
         asked += 1
-        low = middle[0]  # the wider half, or nearly so
-    assert asked <= 2 + math.log2(max(1.0, 2 * math.log2(max(2.0, high))))
+        low, high = max(pairwise([low, *found, high]), key=lambda gap: gap[1] / gap[0])
+    assert asked <= 2 + math.log2(steps) / 2
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -
         (ALLREDUCE, 40000, 65536, [51200]),
         # A block of 32767 bytes for each rank.
         ("MPI_Allgather", 65536, 262144, [4 * 32767, 4 * 32768]),
-        ("MPI_Allgather", 16384, 65536, [32768]),
+        ("MPI_Allgather", 16384, 65536, [23172, 32768, 46340]),
     ],
 )
 def test_where_messages_go_another_way_both_sides_are_asked_about(
@@ -208,7 +209,7 @@ def test_far_neighbours_with_one_answer_are_asked_about_too() -> None:
     everywhere = Exact([1024, 65536], {"rabenseifner": lambda _: 0.5})
     (found,) = everywhere.winners()
     assert (found.bytes_from, found.bytes_to) == (1024, 65536)
-    assert len(everywhere.heats) == 2
+    assert len(everywhere.heats) == 1
     gap = Exact([1024, 65536], {"rabenseifner": lambda size: 2.0 if 5000 < size < 20000 else 0.5})
     low, high = gap.winners()
     assert low.bytes_to < 5000 * math.sqrt(2) and high.bytes_from > 20000 / math.sqrt(2)

@@ -10,7 +10,7 @@ from plumbline.search import space as spaces
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
-from plumbline.search.twins import passed_over
+from plumbline.search.twins import Rule, passed_over
 from plumbline.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
@@ -63,9 +63,10 @@ def asked(
 ) -> set[Candidate]:
     cold = {cell: COLD for cell in cells}
     entries = {cell: [*COLD, *map(Candidate, racing)] for cell in cells}
-    return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, 1.5)}
+    return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, RULE)}
 
 
+RULE = Rule(alike=1.5, tolerance=0.4)
 TIMES = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1100, "bcast_chain": 1600}
 
 
@@ -104,9 +105,10 @@ def test_what_it_took_before_winners_were_in_force() -> None:
     for one, log in ((MPICH, 0.6), (CHAIN, 0.3)):
         before.add_cold(SMALL, one, 1, log)
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
-    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, 1.5, before)
+    rule = msgspec.structs.replace(RULE, before=before)
+    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, rule)
     assert {one for _, one in found} == {FLAT, MPICH}
-    assert found["MPI_Bcast", MPICH] == "it took 1.8 times as long as the best at 64 bytes"
+    assert found["MPI_Bcast", MPICH] == "it took 1.82 times as long as the best at 64 bytes"
 
 
 @pytest.mark.parametrize(("sizes", "out"), [("one", {FLAT, CHAIN}), ("each", set())])
@@ -118,6 +120,6 @@ def test_sizes_where_no_variant_raced(sizes: str, out: set[Candidate]) -> None:
 
 def test_every_reason_says_how_far() -> None:
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
-    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, 1.5)
-    assert "takes 9.0 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
+    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, RULE)
+    assert "takes 9.00 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
     assert DEFAULT not in {one for _, one in found}

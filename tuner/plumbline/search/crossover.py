@@ -1,10 +1,11 @@
 """Crossovers: where, between two measured sizes, one choice ends and another begins.
 
 Between neighbouring sizes that get different answers (two candidates, or one and the default) both
-are measured beside the default at the geometric middle, again and again, until the sizes of a
-change lie within a factor of sqrt 2; or on both sides of a size at which the library is known to go
-another way. Where two far neighbours get the same answer, what lies between is asked as well. Only
-sizes that a library can tell apart are measured."""
+are measured beside the default at the geometric middle, and at that of both halves if they are far
+apart, again and again, until the sizes of a change lie within a factor of sqrt 2; or on both sides
+of a size at which the library is known to go another way. Where two far neighbours get the same
+answer, what lies between is asked as well. Only sizes that a library can tell apart are
+measured."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ from .cells import Target
 from .select import REACH, Chosen
 from .space import Space
 
-# Heats of one race at most: a gap of a factor 2^8 is closed by four.
-MOST_HEATS = 4
+# Heats of one race at most: a gap of a factor 2^8 is closed by two.
+MOST_HEATS = 3
 
 _CLOSE = math.sqrt(2)
 
@@ -48,13 +49,14 @@ class Grid:
         return self._width * (self._nprocs if blocks else 1)
 
     def between(self, function: str, low: int, high: int) -> list[int]:
-        """What is to be measured between two sizes: on both sides of a switch, else in the middle;
-        nothing where there is no size left, or the two are near."""
+        """What is to be measured between two sizes: on both sides of a switch, else in the middle,
+        or at the quarters; nothing where there is no size left, or the two are near."""
         unit = self.unit(function)
         first, last = -(-low // unit), -(-high // unit)
         if last <= first * _CLOSE + 1:
             return []
         middle = math.sqrt(first * last)
+        parts = 2 if last <= first * _CLOSE**2 else 4
         # A message is the volume, or its block.
         ways = [one * (unit // self._width) // unit for one in self._switches]
         inside = [one for one in ways if first <= one < last]
@@ -62,7 +64,8 @@ class Grid:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))
             found = [one for one in (near, near + 1) if first < one < last]
         else:
-            found = [min(max(round(middle), first + 1), last - 1)]
+            points = (first * (last / first) ** (one / parts) for one in range(1, parts))
+            found = sorted({min(max(round(one), first + 1), last - 1) for one in points})
         return [one * unit for one in found]
 
 

@@ -32,10 +32,11 @@ class Effort(msgspec.Struct, frozen=True):
     `repeats`: launches repeat each other, and one decides. `spread`: of paired log ratios between
     launches, as known before.
 
-    A cold candidate is passed over if a variant of ours with the same messages is not within `band`
-    of the best. Parameters: those of the `front` algorithms within `band` of the best, at most
-    `proposals` a look, for at most `batches` looks, until one gains less than `gain`. No more are
-    proposed when the launches of the campaign have taken `until_seconds`.
+    A cold candidate is passed over if a variant of ours with the same messages is not within
+    `alike` of the best: so far may the two be apart. Parameters: those of the `front` algorithms
+    within `band` of the best, at most `proposals` a look, for at most `batches` looks, until one
+    gains less than `gain`. No more are proposed when the launches of the campaign have taken
+    `until_seconds`.
 
     `weights`: shares of cells (function, bytes) in the time of an application; without it all count
     alike."""
@@ -47,6 +48,7 @@ class Effort(msgspec.Struct, frozen=True):
     tolerance: float = 0.05
     first_blocks: float = 1 / 3
     band: float = 1.5
+    alike: float = 1.25
     front: int = 4
     proposals: int = 6
     batches: int = 4

@@ -4,7 +4,6 @@ found wrong; decides nothing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -18,7 +17,7 @@ from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target
 from .cold import ENOUGH_ANCHORS, ColdHeat
 from .evidence import Evidence
-from .twins import Entries, passed_over
+from .twins import Entries, Rule, passed_over
 
 
 class Past(msgspec.Struct):
@@ -43,19 +42,16 @@ class Heats:
         past: Past,
         go_on: Callable[[], bool] = lambda: True,
         *,
-        band: float = math.inf,
-        before: Evidence | None = None,
+        rule: Rule | None = None,
     ) -> None:
-        """`go_on` says whether there is time for another cold launch. A candidate for one is passed
-        over if it must be expected to take more than `band` times what the best takes; `before` is
-        known of the library as it is."""
+        """`go_on` says whether there is time for another cold launch; by the `rule` a candidate is
+        passed over that is expected to be behind."""
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
         self.failed, self.evidence = past.failed, past.evidence
         self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
-        self._band = band
-        self._before = before
+        self._rule = rule or Rule()
         self._lab = lab
         self._menu = menu
         self._plan = plan
@@ -97,7 +93,7 @@ class Heats:
     def _worth_a_launch(
         self, entries: Entries, cold: dict[Target, list[Candidate]]
     ) -> dict[Target, list[Candidate]]:
-        over = passed_over(self._menu, self.evidence, entries, cold, self._band, self._before)
+        over = passed_over(self._menu, self.evidence, entries, cold, self._rule)
         self.passed_over |= over
         left = {
             target: [one for one in those if (target.function, one) not in over]

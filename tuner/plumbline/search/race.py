@@ -29,6 +29,7 @@ from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
 from .heat import Heats, Past
 from .study import Study
+from .twins import Rule
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
@@ -81,8 +82,7 @@ class Race:
             suite,
             past,
             self._has_time,
-            band=effort.band,
-            before=before,
+            rule=Rule(alike=effort.alike, tolerance=effort.tolerance, before=before),
         )
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []

@@ -16,27 +16,32 @@ from .evidence import Evidence
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
+class Rule(msgspec.Struct, frozen=True):
+    """So many times as long as what sends the same messages may a candidate take (`alike`), and
+    so much more than `before`, when the library was as it is (`tolerance`)."""
+
+    alike: float = math.inf
+    tolerance: float = math.inf
+    before: Evidence | None = None
+
+
 class _Behind(msgspec.Struct, frozen=True):
-    """How far the best that races and the default are ahead, logarithms; and who says so."""
+    """How far the best that races and the default are ahead, logarithms; how far they may be, and
+    who says so."""
 
     best: float
     default: float
+    within: float
     witness: str
 
 
 def passed_over(
-    menu: Menu,
-    evidence: Evidence,
-    entries: Entries,
-    cold: Entries,
-    band: float,
-    before: Evidence | None = None,
+    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: Rule
 ) -> dict[tuple[str, Candidate], str]:
-    """Those of `cold`, by function, with the reason. `entries` is all that races in the cells;
-    `before` is what the library as it is took. A candidate is passed over where it is more than
-    `band` times behind the best in every cell that it races in. Where one choice holds for all
-    sizes, cells of which nothing is known are not asked, and one that is so far behind the default
-    is enough."""
+    """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
+    candidate is passed over where it is too far behind the best in every cell that it races in.
+    Where one choice holds for all sizes, cells of which nothing is known are not asked, and one
+    that is too far behind the default is enough."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in cold.items():
         for one in candidates:
@@ -46,47 +51,48 @@ def passed_over(
         known = {
             target: behind
             for target in targets
-            if (behind := _behind(menu, evidence, before, target, candidate, entries[target]))
+            if (behind := _behind(menu, evidence, rule, target, candidate, entries[target]))
         }
         whole = menu.one_for_all_sizes(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
-        nearest = min(known, key=lambda one: known[one].best)
-        farthest = max(known, key=lambda one: known[one].default)
-        if known[nearest].best > math.log(band):
-            found[function, candidate] = _said(known[nearest].best, "the best", nearest, known)
-        elif whole and known[farthest].default > math.log(band):
-            said = _said(known[farthest].default, "the default", farthest, known)
-            found[function, candidate] = said
+        nearest, near = min(known.items(), key=lambda one: one[1].best - one[1].within)
+        farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
+        if near.best > near.within:
+            found[function, candidate] = _said(near.witness, near.best, "the best", nearest)
+        elif whole and far.default > far.within:
+            found[function, candidate] = _said(far.witness, far.default, "the default", farthest)
     return found
 
 
-def _said(log: float, other: str, target: Target, known: Mapping[Target, _Behind]) -> str:
-    times = f"{math.exp(log):.1f} times as long as {other} at {target.bytes} bytes"
-    return f"{known[target].witness} {times}"
+def _said(witness: str, log: float, other: str, target: Target) -> str:
+    return f"{witness} {math.exp(log):.2f} times as long as {other} at {target.bytes} bytes"
 
 
 def _behind(
     menu: Menu,
     evidence: Evidence,
-    before: Evidence | None,
+    rule: Rule,
     target: Target,
     candidate: Candidate,
     racing: Sequence[Candidate],
 ) -> _Behind | None:
-    if before is not None:
-        logs = _logs(before, target)
+    if rule.before is not None:
+        logs = _logs(rule.before, target)
         if candidate in logs:
-            best = min(log for one, log in logs.items() if one in racing or one == DEFAULT)
-            return _Behind(logs[candidate] - best, logs[candidate], "it took")
+            within, witness = math.log1p(rule.tolerance), "it took"
+            return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, witness)
     logs = _logs(evidence, target)
     twins = menu.twins(target.function, candidate)
     of_twins = [log for one, log in logs.items() if one.variant.partition(":")[0] in twins]
     if not of_twins:
         return None
-    best = min(log for one, log in logs.items() if one in racing or one == DEFAULT)
-    witness = "a variant of ours with the same messages takes"
-    return _Behind(min(of_twins) - best, min(of_twins), witness)
+    twin, witness = min(of_twins), "a variant of ours with the same messages takes"
+    return _Behind(twin - _best(logs, racing), twin, math.log(rule.alike), witness)
+
+
+def _best(logs: Mapping[Candidate, float], racing: Sequence[Candidate]) -> float:
+    return min(log for one, log in logs.items() if one in racing or one == DEFAULT)
 
 
 def _logs(evidence: Evidence, target: Target) -> dict[Candidate, float]:
