@@ -154,8 +154,8 @@ class Laboratory:
                 )
 
 
-# A launch may fail by chance: so many in a row condemn the case that was under way.
-_IN_A_ROW = 2
+# A launch may fail by chance: so many in a row condemn what was under way or in force.
+IN_A_ROW = 2
 
 
 class Series:
@@ -214,10 +214,8 @@ class Series:
             case = cases[outcome.culprit]
             self._blamed[case] += 1
             # What hangs is too dear to be tried again; a simulated machine repeats itself.
-            again = not (
-                self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
-            )
-            if not again or self._blamed[case] >= _IN_A_ROW:
+            once = self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
+            if once or self._blamed[case] >= IN_A_ROW:
                 self.dropped.add(case)
             return False
         if outcome.stored:

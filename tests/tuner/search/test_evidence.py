@@ -87,14 +87,13 @@ def test_equal_candidates_are_hardly_ever_dropped() -> None:
 
 
 def test_the_best_is_dropped_no_more_often_than_is_said() -> None:
-    """Equal candidates of cells that differ in their spread, of which the third quartile is known
-    beforehand (spread_of); the judge looks after each launch until a front runner is judged last.
-    Quantiles are normal though the spread is estimated: what the looks have in common pays for
-    that."""
+    """Equal candidates, in cells that differ in their spread: what is known beforehand is the third
+    quartile of that (spread_of). Quantiles are normal, though the spread is estimated from few
+    launches: the looks, which have launches in common, pay for it."""
     chance = random.Random(2)
     effort = Effort(gain=0.0, spread=0.04)  # without gain nothing is dropped as not worth while
     third = NormalDist().inv_cdf(0.75)
-    races, rivals = 150, [OURS, Candidate("bcast_ring")]
+    races, rivals = 100, [OURS, Candidate("bcast_ring")]
     dropped = 0
     for _ in range(races):
         spread = effort.spread * math.exp(0.4 * (chance.gauss(0, 1) - third))
