@@ -372,10 +372,10 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     assert states["default", ("rabenseifner",)] == "failed"
     assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
     failed = [one for one in finished.launches() if one.outcome == "failed"]
-    assert len(failed) == 1
-    assert "with case" in failed[0].reason
+    assert len(failed) == 2  # one may be chance
+    assert all("with case" in one.reason for one in failed)
     said = [one.text for one in events.get(db, finished.campaign.id)]
-    assert any(failed[0].id in one for one in said)
+    assert all(any(launch.id in one for one in said) for launch in failed)
 
 
 def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: Database) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
@@ -216,8 +218,10 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
     series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
-    assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] + ["finished"] * 3
-    assert starter.launches == [("before", number) for number in range(4)]
+    assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] * 2 + [
+        "finished"
+    ] * 3
+    assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
     again = Series(Laboratory(db, campaign.id, replay), "before", PLAN, {})
     again.advance(3)
@@ -225,18 +229,61 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
 
 
 class Flaky(SimulatedStarter):
-    """Launches with these numbers fail before any case has begun."""
+    """Launches with these numbers fail: before any case has begun, or for this `reason`."""
 
-    def __init__(self, failing: set[int]) -> None:
+    def __init__(self, failing: set[int], reason: str = "exit status 1") -> None:
         super().__init__(Costs())
         self._failing = failing
+        self._reason = reason
 
     def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
         run, records = super().start(campaign, suite, sequence, text, extra)
         if sequence not in self._failing:
             return run, records
-        failed = msgspec.structs.replace(run, outcome="failed", reason="exit status 1", stderr="no")
+        failed = msgspec.structs.replace(run, outcome="failed", reason=self._reason, stderr="no")
         return failed, []
+
+
+CRASH = "exit status 139, with case 1 under way"
+
+
+def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> None:
+    """Nor do several, with finished launches between them; killed anywhere, it goes on the same
+    way."""
+    for stop in (0, 1, 2, 4, None):
+        starter = Flaky({0, 2, 4}, CRASH)
+        starter._stop_after = stop
+        series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+        with contextlib.suppress(Interrupted):
+            series.advance(3)
+        assert series.dropped == set()
+    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
+    assert outcomes == ["failed", "finished"] * 3
+
+
+def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
+    starter = Flaky({1, 2}, CRASH)
+    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series.advance(2)
+    assert series.dropped == {CASES[1]}
+    plans = [one.plan for one in runs.listing(db, campaign.id)]
+    assert ["bytes=1024" in text for text in plans] == [True, True, True, False]
+
+
+class Repeating(OpenMpi):
+    simulates = True
+
+
+def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
+    db: Database, campaign: Campaign
+) -> None:
+    hanging = Flaky({0}, "no end after 60 s, with case 1 under way")
+    simulated = Flaky({0}, CRASH)
+    simulated.family = Repeating()
+    for name, starter in (("hanging", hanging), ("simulated", simulated)):
+        series = Series(Laboratory(db, campaign.id, starter), name, PLAN, {})
+        series.advance()
+        assert series.dropped == {CASES[1]}
 
 
 @pytest.mark.parametrize("failing", list(itertools.combinations(range(4), 2)))

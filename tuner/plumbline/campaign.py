@@ -3,25 +3,24 @@
 A campaign is a deterministic function of its settings and of its launches, and every launch is
 stored before the next one starts. So there is no other state to save: an interrupted campaign is
 run from the start, takes the launches it finds, and goes on where they end.
-
 It ends, and the number of violations never rises on its way: docs/search.md says why."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from plumbline import proof, site_rules, tables
+from plumbline import site_rules, tables
 from plumbline.confirm import confirm, named
 from plumbline.exported import Files
 from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
-from plumbline.plan import Plan, PlanCase
+from plumbline.plan import PlanCase
+from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, process, ranges
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
@@ -32,10 +31,10 @@ from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
-from plumbline_db import campaigns, events, runs, verdicts
+from plumbline_db import campaigns, events, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
+from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters.bundle import SITE_RULES
 
 
@@ -148,6 +147,7 @@ class Loop:
             unsafe=settings.unsafe,
             witnesses=bench.catalogue.variants,
         )
+        self._proven = Proven(lab, bench, self._plan, self._sizes, self._event)
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
         self._rounds = Rounds(
@@ -330,41 +330,9 @@ class Loop:
         self._files.write(winners)
         environment = self._files.environment()
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
-        with lab.starter.folder(f"{lab.campaign}/proof-{turn}") as folder:
-            evidence = proof.prove(
-                self._bench.family,
-                partial(self._try, f"proof-{turn}"),
-                self._plan,
-                environment,
-                winners,
-                self._sizes,
-                folder,
-            )
-        unseen = self._not_started_with(turn, winners, environment)
-        if unseen:
-            left = [one for one in winners if one not in unseen]
-            return self._replaced(left, unseen, fixed), list(current), True
-        if evidence.problems:
-            # Winners may not apply (the library knows why), be it the only one; where no winner is
-            # to blame, nothing works.
-            if not evidence.missed:
-                raise PlumblineError(
-                    "the exported files are not in force: " + "; ".join(evidence.problems)
-                )
-            for problem in evidence.problems:
-                self._event("not in force", f"{suite}: {problem}")
-            missed = [
-                one
-                for one in winners
-                if one.function != EVERY_FUNCTION
-                and proof.cell_of(one, self._sizes) in evidence.missed
-            ]
+        if missed := self._proven.missed(turn, winners, environment):
             left = [one for one in winners if one not in missed]
             return self._replaced(left, missed, fixed), list(current), True
-        for statement in evidence.statements:
-            self._event("in force", f"{suite}: {statement}")
-        for sentence in evidence.unproven:
-            self._event("not proven", f"{suite}: {sentence}")
         done = confirm(
             lab,
             suite,
@@ -393,40 +361,6 @@ class Loop:
             return left + self._rounds.instead(lost, left, self._with_files)
         self._rounds.refuse(lost)
         return left
-
-    def _not_started_with(
-        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
-    ) -> list[Winner]:
-        """Winners for the whole process that the library does not know of."""
-        found = []
-        for winner in winners:
-            if winner.function != EVERY_FUNCTION:
-                continue
-            what = outcome.label(winner.variant, winner.configuration)
-            if self._bench.space.hot is None:
-                self._event("not proven", f"confirm-{turn}: {what}: the library does not say")
-                continue
-            try_out = partial(self._try, f"proof-{turn}")
-            reason = proof.started_with(try_out, self._plan, environment, winner, self._sizes)
-            if reason:
-                self._event("not in force", f"confirm-{turn}: {what}: {reason}")
-                found.append(winner)
-            else:
-                self._event("in force", f"confirm-{turn}: {what}: read back")
-        return found
-
-    def _try(
-        self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]
-    ) -> proof.Outcomes | proof.Failed:
-        """One launch for a proof, kept like any other."""
-        full = f"{suite}-{name}"
-        named = msgspec.structs.replace(plan, name=full)
-        done = self._lab.launch(full, number, named, environment)
-        run = done.run
-        if run.outcome == "failed":
-            return proof.Failed(run.reason, run.stderr, done.culprit, done.stored)
-        checks = runs.checks(self._db, self._campaign.id, full, number)
-        return {(case.function, case.bytes): check.outcome for case, check in checks}
 
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
         what = outcome.label(winner.variant, winner.configuration)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -16,7 +17,7 @@ import msgspec
 
 from plumbline import factors
 from plumbline.plan import Plan, PlanCase
-from plumbline.starter import Starter
+from plumbline.starter import NO_END, Starter
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -153,9 +154,13 @@ class Laboratory:
                 )
 
 
+# A launch may fail by chance: so many in a row condemn what was under way or in force.
+IN_A_ROW = 2
+
+
 class Series:
-    """Launches of one plan under one name, each with a seed of its own. A case under which a launch
-    fails is left out of the following ones."""
+    """Launches of one plan under one name, each with a seed of its own. A case under which launches
+    fail is left out of the following ones."""
 
     def __init__(
         self, lab: Laboratory, suite: str, plan: Plan, environment: Mapping[str, str]
@@ -166,6 +171,7 @@ class Series:
         self._plan = plan
         self._environment = environment
         self._sequence = 0
+        self._blamed: Counter[PlanCase] = Counter()  # since the last launch that has finished
         self._blameless = 0
 
     def advance(self, launches: int = 1) -> None:
@@ -202,9 +208,15 @@ class Series:
     def _judge(self, outcome: Outcome, cases: Sequence[PlanCase]) -> bool:
         """Whether the launch has finished; one that has not may have a case to drop."""
         if outcome.run.outcome == "finished":
+            self._blamed.clear()
             return True
         if outcome.culprit is not None:
-            self.dropped.add(cases[outcome.culprit])
+            case = cases[outcome.culprit]
+            self._blamed[case] += 1
+            # What hangs is too dear to be tried again; a simulated machine repeats itself.
+            once = self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
+            if once or self._blamed[case] >= IN_A_ROW:
+                self.dropped.add(case)
             return False
         if outcome.stored:
             return False  # what failed then may be put right now

@@ -74,9 +74,12 @@ class Pairs:
         for _ in range(count):
             tuned.advance()
             plain.advance()
-        measured, lost, beside_them = self._cold_ratios(suite, left, anchors)
+        lab = self._lab
+        ours = index(runs.medians(lab.db, lab.campaign, [suite]))
+        theirs = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
+        cells = [target_of(case) for case in left]
+        measured, lost = cold_ratios(ours, theirs, cells, self._winners)
         self.lost += lost
-        measured = without_launch_factor(measured, self._winners, beside_them)
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
         for cell, logs in self._beside(suite).items():
@@ -88,19 +91,6 @@ class Pairs:
     ) -> Series:
         plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
         return Series(self._lab, suite, plan, environment)
-
-    def _cold_ratios(
-        self, suite: str, left: Sequence[PlanCase], anchors: Sequence[PlanCase]
-    ) -> tuple[dict[Target, list[float]], list[Target], list[list[float]]]:
-        """What `log_ratios` finds, and log ratios of the anchors."""
-        lab = self._lab
-        tuned = index(runs.medians(lab.db, lab.campaign, [suite]))
-        plain = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
-        found, lost = log_ratios(tuned, plain, [target_of(case) for case in left])
-        pairs = max((len(logs) for logs in found.values()), default=0)
-        named = [(target_of(case), Candidate(case.variant)) for case in anchors]
-        both = [(tuned.get(one, {}), plain.get(one, {})) for one in named]
-        return found, lost, [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         lab = self._lab
@@ -145,6 +135,18 @@ def log_ratios(
             continue
         found[cell] = _logs(ours, theirs)
     return found, lost
+
+
+def cold_ratios(
+    tuned: Seconds, plain: Seconds, cells: Sequence[Target], winners: Sequence[Winner]
+) -> tuple[dict[Target, list[float]], list[Target]]:
+    """The same without the factor that the launches of a pair differ by; `winners` are in force in
+    the tuned ones. Anchors are the variants of ours that both sides have measured."""
+    found, lost = log_ratios(tuned, plain, cells)
+    pairs = max((len(logs) for logs in found.values()), default=0)
+    both = [(tuned.get(one, {}), times) for one, times in plain.items() if one[1] != DEFAULT]
+    anchors = [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
+    return without_launch_factor(found, winners, anchors), lost
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:

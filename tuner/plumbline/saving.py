@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline import application, tables
 from plumbline.application import Application, Calls
-from plumbline.pairs import log_ratios, without_launch_factor
+from plumbline.pairs import cold_ratios
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.search.outcome import deciding, label
@@ -125,8 +125,8 @@ def cold(
         ours = index(runs.medians(db, campaign.id, [tuned]))
         theirs = index(runs.medians(db, campaign.id, [plain]))
         cells = [target for target, one in theirs if one == DEFAULT]
-        logs, _ = log_ratios(ours, theirs, cells)
-        for cell, found in without_launch_factor(logs, winners).items():
+        logs, _ = cold_ratios(ours, theirs, cells, winners)
+        for cell, found in logs.items():
             ratios.setdefault(cell, []).extend(found)
             seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
     return {

@@ -355,8 +355,8 @@ def test_a_time_out(scheduler: Scheduler, tmp_path: Path) -> None:
 def test_rounds_of_launches(
     scheduler: Scheduler, tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
-    """Several at once, each with its seed; a case that fails is dropped after its round. Run again
-    it takes the same decisions from the database."""
+    """Several at once, each with its seed; a case under which all fail is dropped after its
+    round. Run again it takes the same decisions from the database."""
     wanted = records_file(tmp_path)
     begun = tmp_path / "begun"
     begun.write_bytes(b"".join(wanted.read_bytes().splitlines(True)[:6]))  # case 1 has begun

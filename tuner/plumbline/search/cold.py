@@ -17,7 +17,7 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.libraries import Family
-from plumbline.measure import Laboratory
+from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import NO_END
 from plumbline_db import runs
@@ -30,8 +30,6 @@ from .cells import Flaw, Target, index
 ENOUGH_ANCHORS = 5
 # A candidate under which launches fail in so many cells is left out of the others too.
 _STRIKES = 2
-# A launch that fails with no case under way may do so by chance: so many in a row condemn.
-_IN_A_ROW = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 
 Entries = Mapping[Target, Sequence[Candidate]]
@@ -207,7 +205,7 @@ class ColdHeat:
         (candidate,) = setting.chosen.values()
         setting.blameless = 0 if own else setting.blameless + 1
         chance = not (own or self._repeats or run.reason.startswith(NO_END))
-        if chance and setting.blameless < _IN_A_ROW:
+        if chance and setting.blameless < IN_A_ROW:
             return [setting]
         if case is not None and own:
             found = Flaw("failed", "a launch failed with this case under way")

@@ -85,6 +85,21 @@ class Heats:
             self._cold(suite, plan, cold, anchors)
         return True
 
+    def duplicates(self) -> list[float]:
+        """log(default on a plain duplicate / default on MPI_COMM_WORLD), a launch each."""
+        medians = runs.medians(self._lab.db, self._lab.campaign, self.suites)
+        world = {
+            (one.case.function, one.case.bytes): dict(zip(one.runs, one.seconds, strict=True))
+            for one in medians
+            if one.case.config == "default" and one.case.variant == "default"
+        }
+        return [
+            math.log(seconds / world[one.case.function, one.case.bytes][run])
+            for one in medians
+            if one.case.config == "plain"
+            for run, seconds in zip(one.runs, one.seconds, strict=True)
+        ]
+
     def is_out(self, target: Target, candidate: Candidate) -> bool:
         """It has failed there, or was passed over."""
         over = (target.function, candidate) in self.passed_over

@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline import libraries, tables
 from plumbline.libraries import Family, Knob
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import IN_A_ROW, Laboratory, Series
 from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.settings import Settings
 from plumbline.verify.statistics import Comparison, benjamini_hochberg
@@ -35,8 +35,6 @@ from .space import FunctionSpace, Parameter, Setting, Space
 # heat alone decide: the others have chosen what is in it.
 HEATS = ((2, 8), (5, 3), (12, 3))
 _ONE_LAUNCH = ((1, 3),)
-# A launch may fail by chance: so many in a row condemn.
-_IN_A_ROW = 2
 
 Value = tuple[tuple[str, str], ...]
 Ratios = Mapping[Target, Sequence[float]]
@@ -228,7 +226,7 @@ class ProcessWide:
                 one.flaw = self._checked(one)
                 return
             one.in_a_row += 1
-            if one.in_a_row == _IN_A_ROW:
+            if one.in_a_row == IN_A_ROW:
                 one.flaw = f"launches fail with it in force: {run.reason}"
 
     def _checked(self, one: _Entered) -> str:

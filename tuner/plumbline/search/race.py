@@ -4,45 +4,31 @@ ones, which need launches of their own, in turn with these (cold.py).
 A look is one launch. After each one every cell is judged by all launches so far: what is surely
 behind the best is dropped, and the race of a cell ends when its bound holds and going on is
 expected to gain nothing worth while (decision.py). Algorithms come first, each with the library's
-own parameters; then parameters of those near the front, as an Optuna study proposes them. Sizes
-between others start from what these have found (neighbours.py)."""
+own parameters; then parameters of those near the front (exploring.py). Sizes between others start
+from what these have found (neighbours.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-import msgspec
-
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
-from plumbline_db import runs
 from plumbline_db.records import Trial
 
 from . import neighbours
 from .bound import Bound
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import Candidate, Menu
 from .cells import Target, index
 from .decision import Decision, Judge
 from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
+from .exploring import Exploring
 from .heat import Heats, Past
-from .study import Study
 from .twins import Rule
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
-
-
-class _Studied(msgspec.Struct):
-    """Decisions whose parameters are proposed by one study. `proposals` are under way; `best` was
-    the best before them."""
-
-    of: list[Decision]
-    study: Study
-    batches: int = 0
-    proposals: list[Candidate] = []
-    best: dict[Target, float] = {}
 
 
 class Race:
@@ -87,12 +73,12 @@ class Race:
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []
         self._waiting: list[Target] = []
-        self._studies: list[_Studied] = []
-        self._pending: list[Decision] = []  # not studied yet
+        self._exploring = Exploring(
+            menu, self._evidence, self._judge, effort, plan.seed, self._decisions, self._measured_at
+        )
         self._idle: Mapping[Target, Collection[str]] = {}
         self._bounds: Mapping[Target, Bound] = {}
         self._ever: dict[Target, set[Candidate]] = {}
-        self._seeds = 0
         self._refine = False
 
     def _has_time(self) -> bool:
@@ -189,24 +175,13 @@ class Race:
             self._learn()
             going_on = refine and self._lab.spent_seconds < self._effort.until_seconds
             if not going_on:
-                self._pending, self._studies = [], []
+                self._exploring.end()
             self._advance(refine=going_on)
 
     def duplicate(self) -> Comparison | None:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
         Hot knobs are measured on duplicates; a library that treats these apart must be known."""
-        medians = runs.medians(self._lab.db, self._lab.campaign, self._heats.suites)
-        world = {
-            (one.case.function, one.case.bytes): dict(zip(one.runs, one.seconds, strict=True))
-            for one in medians
-            if one.case.config == "default" and one.case.variant == "default"
-        }
-        logs = [
-            math.log(seconds / world[one.case.function, one.case.bytes][run])
-            for one in medians
-            if one.case.config == "plain"
-            for run, seconds in zip(one.runs, one.seconds, strict=True)
-        ]
+        logs = self._heats.duplicates()
         return self._effort.compare(logs) if logs else None
 
     def comparison(self, target: Target, candidate: Candidate) -> Comparison | None:
@@ -252,7 +227,7 @@ class Race:
     def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
         decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
         self._decisions.append(decision)
-        self._pending.append(decision)
+        self._exploring.add(decision)
 
     def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
         return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
@@ -283,10 +258,8 @@ class Race:
         for one in self._open():
             for cell in one.all_cells:
                 found.setdefault(cell, []).extend(one.racing)
-        for studied in self._studies:
-            for one in studied.of:
-                if not one.stopped:
-                    found.setdefault(one.cells[0], []).extend(studied.proposals)
+        for cell, proposals in self._exploring.proposals():
+            found.setdefault(cell, []).extend(proposals)
         return found
 
     def _beside(self) -> list[PlanCase]:
@@ -297,99 +270,20 @@ class Race:
 
     def _learn(self) -> None:
         """Proposals join the race of their cells, and their study is told; then all are judged."""
-        for studied in self._studies:
-            for one in studied.of:
-                one.racing = list(dict.fromkeys([*one.racing, *studied.proposals]))
-            for candidate in studied.proposals:
-                studied.study.tell(candidate, self._over(studied.of, candidate))
-            studied.proposals = []
+        self._exploring.learn()
         for one in self._open():
             self._judge.drop(one, self._heats.is_out)
 
     def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""
-        self._studies = [one for one in self._studies if self._goes_on(one)]
-        self._study()
+        self._exploring.advance()
         if refine:
             self._borrow()
-        exploring = {id(one) for studied in self._studies for one in studied.of}
         for one in self._open():
-            if id(one) not in exploring and (one.looks > 1 or not one.guards or not one.racing):
+            looked = one.looks > 1 or not one.guards or not one.racing
+            if looked and not self._exploring.explores(one):
                 one.stopped = self._judge.stop(one)
-        self._admit(exploring)
-
-    def _goes_on(self, studied: _Studied) -> bool:
-        """Asks for the next batch, unless the last one gained too little."""
-        if studied.batches:
-            gained = any(
-                self._best(one) <= studied.best[one.cells[0]] * (1 - self._effort.gain)
-                for one in studied.of
-            )
-            over = studied.batches >= self._effort.batches
-            if over or (not gained and studied.study.is_settled()):
-                return False
-        for one in studied.of:
-            studied.study.hint(self._hints(one.cells[0]))
-        studied.best = {one.cells[0]: self._best(one) for one in studied.of}
-        studied.proposals = studied.study.ask(self._effort.proposals)
-        studied.batches += 1
-        return bool(studied.proposals)
-
-    def _study(self) -> None:
-        """Opens a study for each cell that has been looked at; cold candidates of a function are
-        studied together, as a launch has one value for all of its sizes."""
-        ready = [one for one in self._pending if one.looks and not one.stopped]
-        self._pending = [one for one in self._pending if not one.looks]
-        groups: list[tuple[list[Decision], list[Candidate]]] = []
-        together: dict[str, tuple[list[Decision], list[Candidate]]] = {}
-        for one in ready:
-            function = one.cells[0].function
-            front = self._front(one)
-            cold = [each for each in front if self._menu.is_cold(function, each)]
-            hot = [each for each in front if each not in cold]
-            if hot:
-                groups.append(([one], hot))
-            if cold:
-                members, survivors = together.setdefault(function, ([], []))
-                members.append(one)
-                survivors.extend(each for each in cold if each not in survivors)
-        for members, survivors in [*groups, *together.values()]:
-            studied = _Studied(members, self._study_of(members, survivors))
-            if self._goes_on(studied):
-                self._studies.append(studied)
-
-    def _study_of(self, members: Sequence[Decision], survivors: Sequence[Candidate]) -> Study:
-        cells = [one.cells[0] for one in members]
-        largest = max(cells)
-        known = dict.fromkeys(one for cell in cells for one in self._evidence.candidates(cell))
-        ratios = {one: ratio for one in known if (ratio := self._over(members, one)) is not None}
-        limits = [
-            ratio * (1 + self._effort.tolerance)
-            for cell in cells
-            if (ratio := self.bound_ratio(cell)) is not None
-        ]
-        self._seeds += 1
-        return Study(
-            self._menu,
-            largest.function,
-            largest.bytes,
-            survivors,
-            ratios,
-            self._plan.seed + self._seeds,
-            limit=min(limits, default=None),
-        )
-
-    def _hints(self, cell: Target) -> list[Candidate]:
-        """The leaders of the neighbouring sizes."""
-        sizes = sorted(
-            (abs(math.log(one.cells[0].bytes / cell.bytes)), number)
-            for number, one in enumerate(self._decisions)
-            if one.cells[0].function == cell.function and one.cells != [cell]
-            if len(one.cells) == 1 and cell.bytes and one.cells[0].bytes
-        )
-        near = [self._decisions[number] for _, number in sizes[:2]]
-        leaders = [self._judge.leader(one, self._measured(one)) for one in near]
-        return [one for one in dict.fromkeys(leaders) if one != DEFAULT]
+        self._admit()
 
     def _borrow(self) -> None:
         """What leads at a neighbouring size races here too."""
@@ -400,13 +294,13 @@ class Race:
             known = self._ever.get(cell, set())
             one.racing += [
                 hint
-                for hint in self._hints(cell)
+                for hint in self._exploring.leaders_near(cell)
                 if hint not in known
                 and hint.variant.partition(":")[0] not in self._idle.get(cell, ())
                 and self._menu.offers(cell.function, hint, cell.bytes)
             ]
 
-    def _admit(self, exploring: Collection[int]) -> None:
+    def _admit(self) -> None:
         """Sizes between two pillars enter when both are done with their parameters."""
         waiting, self._waiting = self._waiting, []
         known = {one.cells[0]: one for one in self._decisions if one.cells[0] not in waiting}
@@ -414,7 +308,7 @@ class Race:
             sizes = sorted(one.bytes for one in known if one.function == cell.function)
             ends = [Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes)]
             low, high = (known[end] for end in ends)
-            if not all(one.looks and id(one) not in exploring for one in (low, high)):
+            if not all(one.looks and not self._exploring.explores(one) for one in (low, high)):
                 self._waiting.append(cell)
                 continue
             menu = [one for one in self._menu.first(cell.function) if not self._is_bad(one, ends)]
@@ -423,7 +317,7 @@ class Race:
             racing += [
                 one
                 for end in (low, high)
-                for one in self._judge.ranked(end, self._measured(end))[:2]
+                for one in self._judge.ranked(end, self._measured_at(end.cells[0]))[:2]
                 if self._menu.offers(cell.function, one, cell.bytes)
             ]
             idle = self._idle.get(cell, ())
@@ -437,9 +331,6 @@ class Race:
 
     # --- figures ------------------------------------------------------------------------------
 
-    def _measured(self, of: Decision) -> list[Candidate]:
-        return self._measured_at(of.cells[0])
-
     def _measured_at(self, target: Target) -> list[Candidate]:
         """Without what stands beside a cell only as its bound or as a witness."""
         entered = self._ever.get(target, set())
@@ -448,33 +339,6 @@ class Race:
             for one in self._evidence.candidates(target)
             if one in entered and (target, one) not in self._heats.failed
         ]
-
-    def _best(self, of: Decision) -> float:
-        """The least ratio to the default."""
-        leader = self._judge.leader(of, self._measured(of))
-        found = None if leader == DEFAULT else self._judge.lead(of, leader)
-        return 1.0 if found is None else math.exp(found.log)
-
-    def _over(self, of: Sequence[Decision], candidate: Candidate) -> float | None:
-        """The mean ratio of a candidate over the cells that know it."""
-        found = [self._judge.lead(one, candidate) for one in of]
-        logs = [one.log for one in found if one is not None]
-        return math.exp(sum(logs) / len(logs)) if logs else None
-
-    def _front(self, of: Decision) -> list[Candidate]:
-        """Candidates near the best that have parameters, the best of each kind among them."""
-        (cell, *_) = of.cells
-        limit = math.log(self._best(of) * self._effort.band)
-        near = [
-            one
-            for one in self._judge.ranked(of, self._measured(of))
-            if (lead := self._judge.lead(of, one)) is not None and lead.log <= limit
-        ]
-        found: dict[Candidate, Candidate] = {}  # of each algorithm the best
-        for one in near:
-            if self._menu.choices(cell.function, one, cell.bytes):
-                found.setdefault(self._menu.base(cell.function, one), one)
-        return list(found.values())[: self._effort.front]
 
     def _trials(self, target: Target) -> list[Trial]:
         measured = [self._judge.trial(target, one) for one in self._measured_at(target)]

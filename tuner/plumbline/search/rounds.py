@@ -4,7 +4,7 @@ what was won before.
 A cell is searched once (hot knobs and our variants) with what was won before in force, right-hand
 sides first, and, if a pattern is still violated there under the exported files, once more among our
 variants: the right side may have become faster by a winner of its own. A cell whose winner loses
-its place gets the second choice of its search, once."""
+its place gets a second choice (second_choice.py)."""
 
 from __future__ import annotations
 
@@ -23,28 +23,15 @@ from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import DEFAULT, Menu
 from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
-from .select import Trials, candidate_of, choose
+from .second_choice import InForce, Raced, SecondChoices
+from .select import Trials, choose
 from .select import winners as select
-
-# Puts winners in force: the environment of a launch, from the winners and the name of the search.
-InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
-
-
-class _Raced(msgspec.Struct, frozen=True):
-    """What is known of cells that raced together: `opened_by` names their violations, `in_force`
-    are the winners that were."""
-
-    race: Race
-    in_force: Sequence[Winner]
-    menu: Menu
-    trials: Mapping[Target, Sequence[Trial]]
-    opened_by: Mapping[Target, list[str]]
 
 
 class Rounds:
@@ -76,9 +63,7 @@ class Rounds:
         self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
         self._again: set[Target] = set()
-        self._races: list[_Raced] = []
-        self._second_choice: set[Target] = set()
-        self._refused: dict[Target, set[str]] = {}
+        self._seconds = SecondChoices(menu, sizes, self._select)
         self._past: Past | None = None
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
@@ -196,58 +181,13 @@ class Rounds:
 
     def refuse(self, lost: Iterable[Winner]) -> None:
         """What these are has no place in their cells any more, with whatever parameters."""
-        for winner in lost:
-            what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
-            for size in self._sizes.get(winner.function, ()):
-                if outcome.holds(winner, target := Target(winner.function, size)):
-                    self._refused.setdefault(target, set()).add(what)
+        self._seconds.refuse(lost)
 
     def instead(
         self, lost: Sequence[Winner], standing: Sequence[Winner], in_force: InForce
     ) -> list[Winner]:
-        """The second choices of cells whose winner has lost its place: the best of another
-        algorithm there, if no one that is `standing` answers its calls. A cell has one second
-        choice."""
-        self.refuse(lost)
-        found: list[Winner] = []
-        for winner in lost:
-            raced = self._race_of(winner)
-            if raced is None:
-                continue
-            cells = {
-                one: names
-                for one, names in raced.opened_by.items()
-                if outcome.holds(winner, one)
-                and one not in self._second_choice
-                and outcome.deciding([*standing, *found], one) is None
-            }
-            self._second_choice |= cells.keys()
-            whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
-            if not cells:
-                continue
-            others = {
-                target: self._left(target, trials)
-                for target, trials in raced.trials.items()
-                if target in cells or (whole and target.function == winner.function)
-            }
-            if rivals := _rivals(others, whole=whole):
-                if raced.in_force:
-                    # The environment of its launches names files that others have been written to.
-                    in_force(raced.in_force, raced.race.suite)
-                others |= raced.race.measure(rivals)
-            chosen = self._select(raced.menu, others, cells)
-            found += ranges.beside(chosen, [*standing, *found], self._sizes)
-        return found
-
-    def _race_of(self, winner: Winner) -> _Raced | None:
-        """The last race that has measured what it is, where it is."""
-        for raced in reversed(self._races):
-            for target, trials in raced.trials.items():
-                if outcome.holds(winner, target) and any(
-                    outcome.is_of(one, winner) for one in trials
-                ):
-                    return raced
-        return None
+        """The second choices of cells whose winner has lost its place."""
+        return self._seconds.instead(lost, standing, in_force)
 
     def _select(
         self,
@@ -258,7 +198,7 @@ class Rounds:
     ) -> list[Winner]:
         return select(
             menu,
-            {target: self._left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
@@ -267,15 +207,6 @@ class Rounds:
             between=between,
             weights=self._weights,
         )
-
-    def _left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
-        """Without what has lost its place there."""
-        refused = self._refused.get(target, set())
-        return [
-            one
-            for one in trials
-            if self._menu.algorithm(target.function, one.variant, one.knobs) not in refused
-        ]
 
     def _between(
         self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
@@ -287,7 +218,7 @@ class Rounds:
         choice = partial(
             choose,
             menu,
-            {target: self._left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.nprocs,
@@ -373,7 +304,7 @@ class Rounds:
         beside = [one for one in close.of(targets) if one in entered] if close else []
         bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
-        for more in (self._refused, barred or {}):
+        for more in (self._seconds.refused, barred or {}):
             without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
         trials = race.run(
             entered,
@@ -405,7 +336,7 @@ class Rounds:
         found = self._select(menu, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._races.append(_Raced(race, in_force, menu, trials, opened_by))
+        self._seconds.add(Raced(race, in_force, menu, trials, opened_by))
         nprocs = self._settings.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
@@ -438,19 +369,3 @@ def _becomes(
             if winner and outcome.is_of(one, winner) and one.ratio is not None:
                 found[target] = one.ratio
     return found
-
-
-_RIVALS = 2  # candidates of a second choice
-
-
-def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
-    """The best of those that seemed faster than the default when they were dropped; at all sizes
-    the same where one choice holds for the whole function."""
-    found: dict[Target, list[Candidate]] = {}
-    for target, tried in trials.items():
-        ranked = sorted((one.ratio, candidate_of(one)) for one in tried if one.ratio is not None)
-        found[target] = [one for ratio, one in ranked if ratio < 1][:_RIVALS]
-    if whole:
-        every = list(dict.fromkeys(one for those in found.values() for one in those))
-        found = dict.fromkeys(found, every)
-    return {target: those for target, those in found.items() if those}
