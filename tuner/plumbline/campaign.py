@@ -322,8 +322,8 @@ class Loop:
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         winners, refused = self._together(winners)
         while refused:
-            for one, error in refused:
-                self._dropped(suite, one, f"not exported beside the others: {error}")
+            for one, why in refused:
+                self._dropped(suite, one, why)
             left = self._replaced(winners, [one for one, _ in refused], fixed)
             winners, refused = self._together(left)
         self._files.stage(stage)

@@ -227,6 +227,16 @@ PARAMETERS = [
     ("coll_tuned_dynamic_rules_filename = \"/r\"\n" + SWITCH, "", (1, "misread", "quoted-value")),
     (SWITCH + "coll_tuned_bcast_algorithm = 06\n", "", None),
     ("coll_tuned_priority\n", "", (1, "ignored", "not-a-parameter")),
+    (RULES + "coll = ^tuned\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = ^han,tuned\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = basic,libnbc,self\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = basic,tuned,libnbc,self\n", "", None),
+    (RULES + "coll = ^han\n", "", None),
+    ("coll = ^tuned\n", "", None),  # and nothing is wanted of it
+    (SWITCH + "coll_tuned_bcast_algorithm = 6\ncoll = ^tuned\n", "",
+     (3, "ignored", "component-left-out")),
+    ("coll_han_use_dynamic_file_rules = 1\ncoll_han_dynamic_rules_filename = /r\ncoll = ^han\n",
+     "openmpi-5.0.11", (3, "ignored", "component-left-out")),
 ]  # fmt: skip
 
 
