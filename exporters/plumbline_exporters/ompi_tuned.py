@@ -123,9 +123,7 @@ COLLECTIVES = {
         "volume",
     ),
     "MPI_Exscan": Collective(8, ("linear", "recursive_doubling"), "none"),
-    "MPI_Gather": Collective(
-        9, ("basic_linear", "binomial", "linear_sync"), "none", rooted=True
-    ),
+    "MPI_Gather": Collective(9, ("basic_linear", "binomial", "linear_sync"), "none", rooted=True),
     "MPI_Reduce": Collective(
         11,
         ("linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"),
@@ -143,9 +141,7 @@ COLLECTIVES = {
         13, ("basic_linear", "recursive_doubling", "recursive_halving", "butterfly"), "blocks"
     ),
     "MPI_Scan": Collective(14, ("linear", "recursive_doubling"), "none"),
-    "MPI_Scatter": Collective(
-        15, ("basic_linear", "binomial", "linear_nb"), "none", rooted=True
-    ),
+    "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none", rooted=True),
 }
 
 # Algorithms of Gather whose messages depend on the segment size on all ranks.

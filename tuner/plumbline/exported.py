@@ -95,7 +95,11 @@ class Files:
                 texts(self._bundle([*kept, one]), self._formats)
             except PlumblineError as error:
                 alone = self._obstacle(one)
-                why = f"not exportable: {alone}" if alone else f"not exported beside the others: {error}"
+                why = (
+                    f"not exportable: {alone}"
+                    if alone
+                    else f"not exported beside the others: {error}"
+                )
                 refused.append((one, why))
             else:
                 kept.append(one)

@@ -197,6 +197,7 @@ def test_han_rules_in_4() -> None:
 
 
 SWITCH = "coll_tuned_use_dynamic_rules = 1\n"
+RULES = SWITCH + "coll_tuned_dynamic_rules_filename = /r\n"
 PARAMETERS = [
     (SWITCH + "coll_tuned_bcast_algorithm = 6\n", "", None),
     ("coll_tuned_bcast_algorithm = 6\n", "", (1, "ignored", "no-switch")),
@@ -253,6 +254,8 @@ SHELLS = [
     (f"{OURS}coll_tuned_use_dynamic_rules=1\n{OURS}coll_tuned_bcast_algorithm='6'\n", None),
     (f"{OURS}coll_tuned_bcast_algorithm=6\n", (1, "ignored", "no-switch")),
     ("setenv OMPI_MCA_coll_tuned_bcast_algorithm 6\n", (1, "ignored", "no-switch")),
+    (f"{OURS}coll=^tuned\n{OURS}coll_tuned_use_dynamic_rules=1\n"
+     f"{OURS}coll_tuned_bcast_algorithm=6\n", (1, "ignored", "component-left-out")),
     ('setenv("OMPI_MCA_coll_tuned_bcast_algorithm", "6")\n', (1, "ignored", "no-switch")),
     ("#!/bin/sh\nmpirun -n 4 \\\n  --mca coll_tuned_bcast_algorithm 6 app\n",
      (2, "ignored", "no-switch")),
