@@ -282,9 +282,7 @@ class Loop:
         self._files.write(self._together(winners)[0])
         return self._files.environment()
 
-    def _together(
-        self, winners: Sequence[Winner]
-    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
+    def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         return self._files.together(winners, self._sizes, self._weights)
 
     def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
