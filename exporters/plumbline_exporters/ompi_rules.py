@@ -45,7 +45,7 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
         return f"{name} is wrong for operations that do not commute"
     if collective.size == "none" and winner.function != "MPI_Barrier" and not _everything(winner):
         return f"one algorithm must serve all sizes, this one is for {sizes(winner)}"
-    if winner.function in ompi_tuned.IN_PLACE_SIZES and not unsafe and not _everything(winner):
+    if collective.in_place_differs and not unsafe and not _everything(winner):
         return (
             f"one algorithm must serve all sizes, this one is for {sizes(winner)}: with "
             "MPI_IN_PLACE ranks may look up different sizes, and hang"

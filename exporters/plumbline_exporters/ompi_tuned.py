@@ -18,8 +18,6 @@ from plumbline_db.records import Library
 
 Version = tuple[int, ...]
 JSON_SINCE = (6, 0, 0)  # rules are JSON; the older format means something else there
-_ROOTED_IDS = (9, 15)  # Gather and Scatter
-_IN_PLACE_IDS = (0,)  # Allgather
 
 
 class Collective(msgspec.Struct, frozen=True):
@@ -30,7 +28,9 @@ class Collective(msgspec.Struct, frozen=True):
     docs/plan-and-records.md; `blocks` the same, where p equal blocks make it a multiple of p;
     `average` n // p; `none`: one rule serves all sizes. For Gather and Scatter that is so because
     ranks compute different sizes from legal arguments: a switch by size gives wrong data.
-    `in_place_is_zero`: a call with MPI_IN_PLACE is looked up under size 0."""
+    `in_place_is_zero`: a call with MPI_IN_PLACE is looked up under size 0. `in_place_differs`: so
+    that ranks may differ. (Not of Alltoall, whose algorithms are all the same one then.) `rooted`:
+    each rank computes its size from arguments that need not be the same on all ranks."""
 
     rule_id: int
     algorithms: tuple[str, ...]
@@ -40,6 +40,8 @@ class Collective(msgspec.Struct, frozen=True):
     renamed_6: tuple[tuple[str, str], ...] = ()
     commutative_only: frozenset[str] = frozenset()
     in_place_is_zero: bool = False
+    in_place_differs: bool = False
+    rooted: bool = False
 
     def id_of(self, algorithm: str, library: Library) -> int | None:
         """The id of an algorithm given by name or id; None when this library has none such."""
@@ -59,12 +61,12 @@ class Collective(msgspec.Struct, frozen=True):
     @property
     def one_for_all_sizes(self) -> bool:
         """Whether a rule must hold for every size: the library knows none, or ranks may differ."""
-        return self.size == "none" or self.rule_id in _IN_PLACE_IDS
+        return self.size == "none" or self.in_place_differs
 
     @property
     def of_one_rank(self) -> bool:
         """Whether benchmarks count one rank's block where the library counts those of all ranks."""
-        return self.size == "blocks" or self.rule_id in _ROOTED_IDS
+        return self.size == "blocks" or self.rooted
 
 
 COLLECTIVES = {
@@ -76,6 +78,7 @@ COLLECTIVES = {
         since_6=("direct-messaging",),
         renamed_6=(("bruck", "bruck-k-fanout"),),
         in_place_is_zero=True,
+        in_place_differs=True,
     ),
     "MPI_Allgatherv": Collective(
         1, ("default", "bruck", "ring", "neighbor", "two_proc"), "average", since_5=("sparbit",)
@@ -120,7 +123,7 @@ COLLECTIVES = {
         "volume",
     ),
     "MPI_Exscan": Collective(8, ("linear", "recursive_doubling"), "none"),
-    "MPI_Gather": Collective(9, ("basic_linear", "binomial", "linear_sync"), "none"),
+    "MPI_Gather": Collective(9, ("basic_linear", "binomial", "linear_sync"), "none", rooted=True),
     "MPI_Reduce": Collective(
         11,
         ("linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"),
@@ -138,14 +141,9 @@ COLLECTIVES = {
         13, ("basic_linear", "recursive_doubling", "recursive_halving", "butterfly"), "blocks"
     ),
     "MPI_Scan": Collective(14, ("linear", "recursive_doubling"), "none"),
-    "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none"),
+    "MPI_Scatter": Collective(15, ("basic_linear", "binomial", "linear_nb"), "none", rooted=True),
 }
 
-# Each rank computes its size from arguments that need not be the same on all ranks.
-ROOTED_SIZES = ("MPI_Gather", "MPI_Scatter")
-# With MPI_IN_PLACE the size is that of arguments which do not count, so that ranks may differ. (Of
-# Alltoall too, whose algorithms are all the same one then.)
-IN_PLACE_SIZES = ("MPI_Allgather",)
 # Algorithms of Gather whose messages depend on the segment size on all ranks.
 SPLITS_FIRST = ("linear_sync",)
 # The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.

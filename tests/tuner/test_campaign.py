@@ -231,7 +231,20 @@ def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Dat
     assert one._together(wanted[::2]) == (wanted[::2], [])
     kept, ((refused, why),) = one._together(wanted)
     assert (kept, refused) == (wanted[::2], wanted[1])
-    assert "wants btl_tcp_sndbuf=2" in str(why)
+    assert why.startswith("not exported beside the others") and "wants btl_tcp_sndbuf=2" in why
+
+
+def test_what_no_file_can_hold_loses_its_place(tmp_path: Path, db: Database) -> None:
+    """Be it the only winner: a campaign goes on with the others."""
+    settings = planted.settings()
+    started = identity.begin(db, bench(), settings, new=False)
+    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
+    one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
+    fine, wrong = tuned("MPI_Bcast", "1"), tuned("MPI_Scatter", "1", 0, 1024)
+    for wanted, kept in (([fine, wrong], [fine]), ([wrong], [])):
+        found, ((refused, why),) = one._together(wanted)
+        assert (found, refused) == (kept, wrong)
+        assert why.startswith("not exportable: ") and "one algorithm must serve all sizes" in why
 
 
 def test_what_nothing_shows_is_said(

@@ -282,9 +282,7 @@ class Loop:
         self._files.write(self._together(winners)[0])
         return self._files.environment()
 
-    def _together(
-        self, winners: Sequence[Winner]
-    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
+    def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         return self._files.together(winners, self._sizes, self._weights)
 
     def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
@@ -322,8 +320,8 @@ class Loop:
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
         winners, refused = self._together(winners)
         while refused:
-            for one, error in refused:
-                self._dropped(suite, one, f"not exported beside the others: {error}")
+            for one, why in refused:
+                self._dropped(suite, one, why)
             left = self._replaced(winners, [one for one, _ in refused], fixed)
             winners, refused = self._together(left)
         self._files.stage(stage)

@@ -80,24 +80,38 @@ class Files:
 
     def together(
         self, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]], weights: Weights
-    ) -> tuple[list[Winner], list[tuple[Winner, PlumblineError]]]:
+    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         """Those that files can hold together, and the others: where two want different values of
-        what has one, the one that saves more time stays. What cannot be exported even alone is an
-        error."""
+        what has one, the one that saves more time stays. The others have the reason. What keeps
+        files without a winner from being written is an error."""
         with contextlib.suppress(PlumblineError):
             texts(self._bundle(winners), self._formats)
             return list(winners), []
+        texts(self._bundle([]), self._formats)
         kept: list[Winner] = []
-        refused: list[tuple[Winner, PlumblineError]] = []
+        refused: list[tuple[Winner, str]] = []
         for one in by_benefit(winners, sizes, weights):
             try:
                 texts(self._bundle([*kept, one]), self._formats)
             except PlumblineError as error:
-                texts(self._bundle([one]), self._formats)
-                refused.append((one, error))
+                alone = self._obstacle(one)
+                why = (
+                    f"not exportable: {alone}"
+                    if alone
+                    else f"not exported beside the others: {error}"
+                )
+                refused.append((one, why))
             else:
                 kept.append(one)
         return [one for one in winners if one in kept], refused
+
+    def _obstacle(self, winner: Winner) -> PlumblineError | None:
+        """Why files cannot hold it, be it the only one."""
+        try:
+            texts(self._bundle([winner]), self._formats)
+        except PlumblineError as error:
+            return error
+        return None
 
     def _bundle(self, winners: Sequence[Winner]) -> Bundle:
         return Bundle(

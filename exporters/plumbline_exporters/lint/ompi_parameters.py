@@ -14,6 +14,7 @@ from plumbline_exporters.lint.finding import Finding, Target
 from plumbline_exporters.lint.tuned_rules import LIBRARY_DECIDES
 
 PREFIX = "OMPI_MCA_"
+COMPONENTS = "coll"
 SWITCH = "coll_tuned_use_dynamic_rules"
 RULES = "coll_tuned_dynamic_rules_filename"
 HAN_SWITCH = "coll_han_use_dynamic_file_rules"
@@ -40,6 +41,7 @@ def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> I
     for function, one in forced.items():
         yield from _of_forced(function, one, target, prefix)
     yield from _of_switches(last, forced, prefix)
+    yield from _of_components(last, forced, prefix)
     if RULES in last:
         for function, one in forced.items():
             yield _of_precedence(function, one, last[RULES], target, prefix)
@@ -114,6 +116,28 @@ def _of_switches(
             f"without {prefix}{HAN_SWITCH}=1 the rules file of coll/han is not read",
             f"set {prefix}{HAN_SWITCH} to 1 beside it",
         )  # fmt: skip
+
+
+def _of_components(
+    last: dict[str, Assignment], forced: dict[str, Assignment], prefix: str
+) -> Iterator[Finding]:
+    """`coll` names the components that the library takes, or those that it does not."""
+    listed = last.get(COMPONENTS)
+    if listed is None or not listed.value:
+        return
+    wanting = {
+        "tuned": [*forced.values(), *(last[name] for name in (RULES,) if name in last)],
+        "han": [last[name] for name in (HAN_RULES,) if name in last],
+    }
+    for component, unheard in wanting.items():
+        excluded = listed.value.startswith("^")
+        if unheard and (component in listed.value.removeprefix("^").split(",")) == excluded:
+            yield Finding(
+                listed.line, "ignored", "component-left-out",
+                f"{prefix}{COMPONENTS} = {listed.value} leaves coll/{component} out, so that "
+                f"{', '.join(prefix + one.name for one in unheard)} count for nothing, and nothing "
+                "says so", f"take {component} {'out of' if excluded else 'into'} the list",
+            )  # fmt: skip
 
 
 def _of_precedence(

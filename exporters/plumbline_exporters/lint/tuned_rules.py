@@ -60,11 +60,11 @@ def check(group: Group, target: Target) -> Iterator[Finding]:
         return
     for choice in group.choices:
         yield from _of_choice(group, choice, target)
-    if group.function in ompi_tuned.ROOTED_SIZES:
+    if group.collective.rooted:
         yield from _of_rooted(group)
     elif group.collective.size == "none":
         yield from _of_sizeless(group)
-    elif group.function in ompi_tuned.IN_PLACE_SIZES:
+    elif group.collective.in_place_differs:
         yield from _of_ignored(group)
 
 

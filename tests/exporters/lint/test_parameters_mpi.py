@@ -73,6 +73,17 @@ def test_nothing_counts_without_the_switch(open_mpi_of: OpenMpi, tmp_path: Path)
     assert open_mpi_of.refused(path, [("MPI_Bcast", 1024)], **off) == {("MPI_Bcast", 1024): False}
 
 
+@pytest.mark.parametrize("listed", ["^tuned", "basic,libnbc,self", "basic,tuned,libnbc,self"])
+def test_nothing_counts_without_the_component(
+    open_mpi_of: OpenMpi, tmp_path: Path, listed: str
+) -> None:
+    """component-left-out"""
+    path = tmp_path / "rules"
+    path.write_text(BAD_BCAST)
+    (refused,) = open_mpi_of.refused(path, [("MPI_Bcast", 1024)], OMPI_MCA_coll=listed).values()
+    assert refused is (",tuned" in listed)
+
+
 def test_a_relative_path_is_looked_for_where_ranks_start(
     open_mpi_of: OpenMpi, tmp_path: Path
 ) -> None:

@@ -197,6 +197,7 @@ def test_han_rules_in_4() -> None:
 
 
 SWITCH = "coll_tuned_use_dynamic_rules = 1\n"
+RULES = SWITCH + "coll_tuned_dynamic_rules_filename = /r\n"
 PARAMETERS = [
     (SWITCH + "coll_tuned_bcast_algorithm = 6\n", "", None),
     ("coll_tuned_bcast_algorithm = 6\n", "", (1, "ignored", "no-switch")),
@@ -227,6 +228,16 @@ PARAMETERS = [
     ("coll_tuned_dynamic_rules_filename = \"/r\"\n" + SWITCH, "", (1, "misread", "quoted-value")),
     (SWITCH + "coll_tuned_bcast_algorithm = 06\n", "", None),
     ("coll_tuned_priority\n", "", (1, "ignored", "not-a-parameter")),
+    (RULES + "coll = ^tuned\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = ^han,tuned\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = basic,libnbc,self\n", "", (3, "ignored", "component-left-out")),
+    (RULES + "coll = basic,tuned,libnbc,self\n", "", None),
+    (RULES + "coll = ^han\n", "", None),
+    ("coll = ^tuned\n", "", None),  # and nothing is wanted of it
+    (SWITCH + "coll_tuned_bcast_algorithm = 6\ncoll = ^tuned\n", "",
+     (3, "ignored", "component-left-out")),
+    ("coll_han_use_dynamic_file_rules = 1\ncoll_han_dynamic_rules_filename = /r\ncoll = ^han\n",
+     "openmpi-5.0.11", (3, "ignored", "component-left-out")),
 ]  # fmt: skip
 
 
@@ -243,6 +254,8 @@ SHELLS = [
     (f"{OURS}coll_tuned_use_dynamic_rules=1\n{OURS}coll_tuned_bcast_algorithm='6'\n", None),
     (f"{OURS}coll_tuned_bcast_algorithm=6\n", (1, "ignored", "no-switch")),
     ("setenv OMPI_MCA_coll_tuned_bcast_algorithm 6\n", (1, "ignored", "no-switch")),
+    (f"{OURS}coll=^tuned\n{OURS}coll_tuned_use_dynamic_rules=1\n"
+     f"{OURS}coll_tuned_bcast_algorithm=6\n", (1, "ignored", "component-left-out")),
     ('setenv("OMPI_MCA_coll_tuned_bcast_algorithm", "6")\n', (1, "ignored", "no-switch")),
     ("#!/bin/sh\nmpirun -n 4 \\\n  --mca coll_tuned_bcast_algorithm 6 app\n",
      (2, "ignored", "no-switch")),

@@ -10,11 +10,11 @@ import pytest
 
 from plumbline.applied import apply
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Library
+from plumbline_db.records import EVERY_FUNCTION, Library
 from plumbline_exporters.lint import rules_reader
 from plumbline_exporters.ompi_tuned import COLLECTIVES
 from tests.db import build
-from tests.exporters.bundles import tuned, variant
+from tests.exporters.bundles import everywhere, tuned, variant
 from tests.tuner.applied.people import EIGHT, FOREIGN, FOUR, User, wish
 
 pytestmark = pytest.mark.usefixtures("preload")
@@ -97,6 +97,19 @@ def test_campaigns_for_other_ranks_stay_in_force(user: User) -> None:
     assert str(user.store.path(1)) in user.file.read_text()
     assert user.rollback().campaigns == []
     assert not user.file.exists()
+
+
+def test_what_holds_for_every_number_of_ranks_is_said(user: User) -> None:
+    """A file of parameters knows no ranks."""
+    eager = {"btl_vader_eager_limit": "8192"}
+    four = everywhere(EVERY_FUNCTION, **eager)
+    said = "btl_vader_eager_limit=8192 holds for any number of ranks; it was measured with"
+    assert f"{said} 4" in user.apply(four).notes
+    notes = user.apply(EIGHT).notes
+    assert [one for one in notes if "any number of ranks" in one] == [f"{said} 4"]
+    eight = msgspec.structs.replace(four, nprocs=8, ppn=8)
+    notes = user.apply(EIGHT, eight).notes
+    assert {f"{said} 4", f"{said} 8"} <= set(notes)
 
 
 def test_a_later_campaign_for_the_same_ranks_takes_the_place(user: User) -> None:

@@ -80,6 +80,7 @@ def test_for_a_user(here: Here) -> None:
     place = here.place("user")
     done = here.apply(place)
     assert f"ompi_info of {here.installation.library.id} reports these values" in done.notes
+    assert done.not_in_force == []
     assert any("is read by every Open MPI that you start" in note for note in done.notes)
     assert here.answers() == ["refused", "ok"]
     rollback.rollback("user", place.root, place.name)
@@ -110,7 +111,8 @@ def test_what_the_library_does_not_read_is_said(here: Here) -> None:
     elsewhere = here.home / "elsewhere.conf"
     wrong = msgspec.structs.replace(place.where[0], path=elsewhere)
     done = here.apply(msgspec.structs.replace(place, where=[wrong]))
-    assert any(note.startswith("NOT IN FORCE: coll_tuned_") for note in done.notes)
+    assert len(done.not_in_force) == 2
+    assert all(one.startswith("coll_tuned_") for one in done.not_in_force)
 
 
 def test_a_site_without_a_folder_of_settings(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

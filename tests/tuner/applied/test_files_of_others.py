@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.applied import apply, files
+from plumbline.applied import apply, files, rollback
 from plumbline.applied.places import Where
 from plumbline_db.errors import PlumblineError, TryLaterError
 from tests.db import build
@@ -139,6 +139,49 @@ def test_another_file_is_another_set(user: User) -> None:
     assert apply.apply(moved, wish(), now="2026").changes == []
     user.rollback(everything=True)
     assert not other.exists() and not user.file.exists()
+
+
+def test_two_scopes_in_one_store(user: User, site: Site) -> None:
+    """Each takes out its own alone."""
+    shared = msgspec.structs.replace(user.place, root=site.place.root)
+    apply.apply(shared, wish(FOUR), now="2026")
+    ours = user.file.read_bytes()
+    site.apply(FOUR)
+    done = rollback.rollback("site", shared.root, shared.name, everything=True)
+    assert [one.path for one in done.changes] == [str(site.file), str(site.whole)]
+    assert user.file.read_bytes() == ours and site.file.read_bytes() == FOREIGN
+    site.apply(FOUR)
+    rollback.rollback("user", shared.root, shared.name, everything=True)
+    assert not user.file.exists()
+    assert b"plumbline" in site.file.read_bytes()
+
+
+def test_a_file_that_would_change_its_owner(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.write(FOREIGN)
+    owner = user.file.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(PlumblineError, match=f"belongs to user {owner}, group"):
+        user.apply()
+    assert user.file.read_bytes() == FOREIGN and not user.place.root.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_an_owner_that_cannot_be_kept(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for root on a file system of another host."""
+    user.write(FOREIGN)
+    os.chown(user.file, 4321, 4321)
+    kept = user.file.stat()
+    user.apply()
+    assert (user.file.stat().st_uid, user.file.stat().st_gid) == (kept.st_uid, kept.st_gid)
+    user.rollback()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(PlumblineError, match=r"cannot write .*Operation not permitted"):
+        user.apply()
+    assert user.file.read_bytes() == FOREIGN and user.file.stat().st_uid == 4321
 
 
 def test_sets_of_somebody_else(user: User) -> None:

@@ -14,6 +14,7 @@ import pytest
 from plumbline import doctor, fits, paths
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
+from plumbline.applied.conflicts import mca_lines
 from plumbline.applied.sets import Store, Target
 from plumbline.libraries import Knob, families
 from plumbline.libraries.openmpi import OpenMpi
@@ -25,6 +26,13 @@ from tests.tuner.cli.command import Result, plumbline
 Finished = tuple[Path, Result]
 
 
+def in_file(home: Path) -> dict[str, Knob]:
+    """The parameters that the user's file sets, as the library reports them."""
+    file = home / ".openmpi" / "mca-params.conf"
+    lines = mca_lines(file.read_text()) if file.is_file() else []
+    return {one.name: Knob(one.name, one.value or "", "string", False, {}) for one in lines}
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a user of the simulated Open MPI, which reads a file of his and one of the site."""
@@ -34,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
     files = Knob("mca_base_param_files", listed, "string", False, {})
-    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
+    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files} | in_file(found))
     here = simulated.bench()
     monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
@@ -58,6 +66,19 @@ def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
     assert said.status == 0 and f"{file} was removed" in said.err
     assert "-coll_tuned_use_dynamic_rules = 1\n" in said.out
     assert "in force is nothing" in said.err and not file.exists()
+
+
+def test_what_the_library_does_not_read_has_an_exit_status(
+    finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = OpenMpi().knobs(simulated.bench().installation)["mca_base_param_files"]
+    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
+    said = plumbline("apply", "--user", "--db", finished[0])
+    assert said.status == 3
+    assert "NOT IN FORCE: coll_tuned_use_dynamic_rules = 1: openmpi-4.1.4 says no such" in said.err
+    said = plumbline("apply", "--user", "--json", "--db", finished[0])
+    assert said.status == 3 and len(said.json["not_in_force"]) > 1
+    assert plumbline("rollback", "--user").status == 0
 
 
 def test_as_json(finished: Finished, home: Path) -> None:

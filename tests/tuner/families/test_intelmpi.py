@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -11,7 +12,7 @@ from statistics import median
 import msgspec
 import pytest
 
-from plumbline import libraries
+from plumbline import into_ranks, libraries, process
 from plumbline.canary import Canary
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import FALLBACKS_FAIL, spoilt
@@ -23,6 +24,7 @@ from plumbline_exporters.impi_ranges import knob
 from plumbline_exporters.registry import write as write_files
 from tests.exporters.bundles import bundle
 from tests.impi import FAMILY, RANKS, WHEEL, launch, run, tuned
+from tests.tuner.families import installations
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import write
 from tests.tuner.families.recorded.intelmpi import FILES
@@ -67,6 +69,22 @@ class TestIntelMpi(Conformance):
 
     def bad_value(self) -> dict[str, str]:
         return self.family.in_environment({"I_MPI_ADJUST_BCAST": "1:5-x"})
+
+
+def test_a_tool_may_preload_several_libraries(tmp_path: Path) -> None:
+    """Of a tool's colons the last one alone stands before the ranks."""
+    found = installations.real(FAMILY, WHEEL)
+    if shutil.which("cc") is None:
+        pytest.skip("no cc on PATH")
+    preloaded = [tmp_path / "one.so", tmp_path / "two.so"]
+    for one in preloaded:
+        command = ["cc", "-shared", "-x", "c", "/dev/null", "-o", str(one)]
+        assert process.run(command, timeout_seconds=60).status == 0
+    given = {"LD_PRELOAD": str(preloaded[1])}
+    added = into_ranks.environment(found, preloaded[0], {}, given, tmp_path)
+    done = started(FAMILY, found, RANKS, ["/bin/cat", "/proc/self/maps"], added)
+    assert done.status == 0, done.stderr
+    assert all(str(one) in done.stdout for one in preloaded)
 
 
 def test_an_installation_is_described(tmp_path: Path) -> None:

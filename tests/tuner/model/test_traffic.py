@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import identity
+from plumbline import identity, libraries, paths
 from plumbline.measure import Laboratory
 from plumbline.model import traffic
 from plumbline.search.race import Target
-from plumbline.settings import load
+from plumbline.settings import Settings, load
 from plumbline.starter import Starter
-from plumbline.workbench import workbench
+from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Trial
 
 # As four ranks print it at the same time: the counts of sizes of one line end in another's.
@@ -63,11 +64,22 @@ TRIALS = [
 ]
 
 
+def of_open_mpi(settings: Settings) -> Workbench:
+    try:
+        family, installation = libraries.find()
+        paths.layout().probe(paths.build_id(installation.library))
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    if family.name != "openmpi":
+        pytest.skip("the mpirun on PATH is not Open MPI's")
+    return workbench(settings=settings)
+
+
 @pytest.mark.mpi
 def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
     """The library is told at start what its default is; times would say another."""
     settings = load(None, {"nprocs": 4})
-    bench = workbench(settings=settings)
+    bench = of_open_mpi(settings)
     forced = {f"OMPI_MCA_{KNOB}": "basic_linear"} | bench.family.in_environment({})
     starter = Starter(
         family=bench.family,

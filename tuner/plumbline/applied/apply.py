@@ -15,8 +15,8 @@ from plumbline.applied.sets import FORMAT, Set, Source, Store, Target, sha256
 from plumbline.libraries import Family, Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed
-from plumbline_db.records import Machine
-from plumbline_exporters.bundle import Bundle
+from plumbline_db.records import EVERY_FUNCTION, Machine
+from plumbline_exporters.bundle import Bundle, choice
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -118,6 +118,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             sources=sources,
             files={name: sha256(data) for name, data in contents.items()},
             targets=wanted,
+            scope=place.scope,
         )
         store.write(one, contents | copies)
     if not dry_run:
@@ -231,6 +232,11 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
         f"{one.id} was measured with more ranks than processing units: it holds for that"
         for one in [*bundle.others, bundle.campaign]
         if one.oversubscribed
+    ]
+    found += [
+        f"{choice(one)} holds for any number of ranks; it was measured with {one.nprocs}"
+        for one in bundle.winners
+        if one.function == EVERY_FUNCTION
     ]
     found += [
         f"{one.id} was measured under {fixed(one)}: set that too"

@@ -5,7 +5,6 @@ Mode, owner and attributes stay; a symbolic link stays one, what it leads to is 
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
 import shutil
@@ -66,6 +65,19 @@ def writable(found: Found) -> None:
         raise PlumblineError(
             f"{found.path} is read-only; its owner wants no changes: chmod u+w, if you know better"
         )
+    if found.data is not None:
+        _require_owner(found)
+
+
+def _require_owner(found: Found) -> None:
+    """What is replaced belongs to who replaces it, unless he may give it back."""
+    kept = os.stat(found.real)
+    mine = kept.st_uid == os.geteuid() and kept.st_gid in (os.getegid(), *os.getgroups())
+    if os.geteuid() != 0 and not mine:
+        raise PlumblineError(
+            f"{found.path} belongs to user {kept.st_uid}, group {kept.st_gid}, and would not any "
+            "more: let its owner, or root, do this"
+        )
 
 
 def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
@@ -98,7 +110,8 @@ def _write(found: Found, part: Path, data: bytes, mode: int) -> None:
                 kept = os.stat(found.real)
                 shutil.copystat(found.real, part)
                 os.utime(part)
-                with contextlib.suppress(PermissionError):
+                made = os.stat(part)
+                if (made.st_uid, made.st_gid) != (kept.st_uid, kept.st_gid):
                     os.chown(part, kept.st_uid, kept.st_gid)
                     os.chmod(part, stat.S_IMODE(kept.st_mode))
             elif mode != 0o666:

@@ -20,8 +20,8 @@ class Change(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     """`set` is in force then (0: nothing), `previous` was before; they are equal, and `changes` is
-    empty, where nothing was to be done. `files` are those of the set. `notes` are what a cautious
-    person wants to know."""
+    empty, where nothing was to be done. `files` are those of the set. `not_in_force`: what the
+    library says it does not read. `notes` are what a cautious person wants to know."""
 
     scope: str
     name: str
@@ -33,4 +33,5 @@ class Outcome(msgspec.Struct, frozen=True):
     changes: list[Change] = []
     files: list[str] = []
     left_out: list[str] = []
+    not_in_force: list[str] = []
     notes: list[str] = []

@@ -12,7 +12,7 @@ from plumbline.libraries import Family, Installation, Knob
 
 
 def noted(done: Outcome, place: Place, family: Family, installation: Installation) -> Outcome:
-    """`done` with a note of it; where only shells read the file, there is nobody to ask."""
+    """`done` with what it says; where only shells read the file, there is nobody to ask."""
     mca = [where for where in place.where if where.form == "mca"]
     if not mca:
         return done
@@ -27,10 +27,10 @@ def noted(done: Outcome, place: Place, family: Family, installation: Installatio
                 wrong.append(f"{line.name} = {line.value}: {installation.library.id} says {said}")
             else:
                 seen += 1
-    notes = [f"NOT IN FORCE: {one}" for one in wrong]
+    notes = list(done.notes)
     if seen and not wrong:
-        notes = [f"ompi_info of {installation.library.id} reports these values"]
-    return msgspec.structs.replace(done, notes=[*done.notes, *notes])
+        notes.append(f"ompi_info of {installation.library.id} reports these values")
+    return msgspec.structs.replace(done, notes=notes, not_in_force=wrong)
 
 
 def _same(knob: Knob, written: str) -> bool:

@@ -41,7 +41,7 @@ def rollback(
 def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
 ) -> Outcome:
-    known = [one for number in store.numbers() if (one := store.read(number)) is not None]
+    known = store.sets(scope)
     where = list(dict.fromkeys(Path(target.path) for one in known for target in one.targets))
     states = [targets.state(path, store.name) for path in where]
     number = targets.in_force(states)

@@ -50,7 +50,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`previous` was in force before (0: nothing); `files` are names and checksums."""
+    """`previous` was in force before (0: nothing); `files` are names and checksums. `scope`: for
+    whom it is; empty where that is not known."""
 
     format: str
     version: int
@@ -64,6 +65,7 @@ class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sources: list[Source]
     files: dict[str, str]
     targets: list[Target]
+    scope: str = ""
 
 
 class Store:
@@ -81,6 +83,11 @@ class Store:
         if not self.folder.is_dir():
             return []
         return sorted(int(one.name) for one in self.folder.iterdir() if one.name.isdecimal())
+
+    def sets(self, scope: str) -> list[Set]:
+        """Those of one scope. Two may have their sets in one folder (--store)."""
+        known = [one for number in self.numbers() if (one := self.read(number)) is not None]
+        return [one for one in known if one.scope in ("", scope)]
 
     def read(self, number: int) -> Set | None:
         """None where it is gone. Raises PlumblineError where its record cannot be read."""

@@ -31,14 +31,13 @@ def standing(mpi_prefix: Path | None) -> list[Standing]:
     found = []
     for scope, root in roots:
         for name in names_in(root):
-            one = _in_force(Store(root, name, shared=scope == "site"))
+            one = _in_force(Store(root, name, shared=scope == "site"), scope)
             if one is not None:
                 found.append(Standing(scope, root, one, fits.other(one.library)))
     return found
 
 
-def _in_force(store: Store) -> Set | None:
-    known = [one for number in store.numbers() if (one := store.read(number)) is not None]
-    paths = {Path(target.path) for one in known for target in one.targets}
+def _in_force(store: Store, scope: Scope) -> Set | None:
+    paths = {Path(target.path) for one in store.sets(scope) for target in one.targets}
     number = targets.in_force([targets.state(path, store.name) for path in sorted(paths)])
     return store.read(number) if number else None

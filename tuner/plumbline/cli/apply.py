@@ -29,12 +29,13 @@ def command(
     mpi_prefix: Path | None,
     db_path: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Put the winners of a campaign in force for a user or a site.
 
     Copies them into a folder of their own, and puts a few marked lines into the files that the
     library or login shells read, which are shown as a diff; `plumbline rollback` takes them out.
-    Campaigns for other numbers of ranks that were applied before stay in force.
+    Campaigns for other numbers of ranks that were applied before stay in force. Exit code 3 if
+    the library says that it does not read what was written.
 
     \b
     Example:
@@ -76,4 +77,4 @@ def command(
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = readback.noted(done, place, family, installation)
-    applying.show(done, as_json=as_json)
+    return applying.show(done, as_json=as_json)

@@ -37,10 +37,12 @@ def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
     return "user" if user else "site" if site else "modules"
 
 
-def show(done: Outcome, *, as_json: bool) -> None:
+def show(done: Outcome, *, as_json: bool) -> int:
+    """The exit status: 3 where the library does not read what was written."""
+    status = common.VIOLATIONS_FOUND if done.not_in_force else 0
     if as_json:
         common.print_json(done)
-        return
+        return status
     for change in done.changes:
         click.echo(change.diff, nl=False)
     would = "would be " if done.dry_run else ""
@@ -50,6 +52,8 @@ def show(done: Outcome, *, as_json: bool) -> None:
         click.echo(f"plumbline: {change.path}{link} {would or 'was '}{past}", err=True)
     for text in [*done.left_out, *done.notes]:
         click.echo(f"plumbline: {text}", err=True)
+    for text in done.not_in_force:
+        click.echo(f"plumbline: NOT IN FORCE: {text}", err=True)
     campaigns = ", ".join(done.campaigns) or "nothing"
     if not done.changes:
         said = "nothing to change; in force is"
@@ -57,3 +61,4 @@ def show(done: Outcome, *, as_json: bool) -> None:
         said = "in force would be" if done.dry_run else "in force is"
     number = f" (set {done.set} of {done.name})" if done.set else ""
     click.echo(f"plumbline: {said} {campaigns}{number}", err=True)
+    return status

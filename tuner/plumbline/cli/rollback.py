@@ -26,7 +26,7 @@ def command(
     name: str | None,
     mpi_prefix: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Take out what `plumbline apply` has put in force last.
 
     What was in force before is so again. What others have written into the same files stays.
@@ -57,4 +57,4 @@ def command(
     done = rollback.rollback(
         scope, root, names[0], everything=everything, force=force, dry_run=dry_run
     )
-    applying.show(done, as_json=as_json)
+    return applying.show(done, as_json=as_json)
