@@ -33,7 +33,7 @@ from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, verdicts
 from plumbline_db import winners as winner_table
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Event, Verdict, Winner
 from plumbline_exporters.bundle import SITE_RULES
 

@@ -169,7 +169,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
 
         costs.algorithm[algorithm] = factor
     targets = [Target(name, size) for name in TWO for size in (64, 4096)]
-    effort = msgspec.structs.replace(ONE_LAUNCH, front=99)
+    effort = msgspec.structs.replace(ONE_LAUNCH, front=99, alike=math.inf)
     with fresh_campaign() as (db, campaign):
         trials = race(db, campaign, exact(costs), *targets, effort=effort)
     sizes = {one.function: [64, 4096] for one in targets}

@@ -4,6 +4,7 @@ found wrong; decides nothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
