@@ -34,8 +34,8 @@ PRODUCT = "plumbline"
 class Row(msgspec.Struct, frozen=True):
     """One strategy on one sweep, with one seed. `share`: of the seconds of the exhaustive sweep of
     the same functions. `campaign_*`: the whole of it, for the product; the others have no more than
-    their trials. `regrets`: cells above 1 %, the worst first. `removable`: of the product's
-    table."""
+    their trials. `regrets`: cells above 1 %, the worst first, without those whose calls
+    abort (`aborts`: how many). `removable`: of the product's table."""
 
     sweep: str
     strategy: str
@@ -50,6 +50,7 @@ class Row(msgspec.Struct, frozen=True):
     before: int
     left: int
     removable: list[str]
+    aborts: int = 0
     campaign_launches: int = 0
     campaign_seconds: float = 0.0
     whole_share: float = 0.0
@@ -176,7 +177,8 @@ def _row(
     cells: Sequence[Cell],
     choices: Choices,
 ) -> Row:
-    regrets = truth.regrets(cells, choices)
+    found = truth.regrets(cells, choices)
+    regrets = [(one.regret, one) for one in found if one.regret is not None]
     table = truth.table(choices)
     removable = truth.removable(choices, table) if strategy == PRODUCT else []
     return Row(
@@ -187,20 +189,19 @@ def _row(
         seconds,
         seconds / sweep.seconds if sweep.seconds else 0.0,
         len(cells),
-        statistics.mean(one.regret for one in regrets) if regrets else 0.0,
-        max((one.regret for one in regrets), default=0.0),
-        [_told(one) for one in sorted(regrets, key=lambda one: -one.regret) if one.regret > 0.01],
+        statistics.mean(regret for regret, _ in regrets) if regrets else 0.0,
+        max((regret for regret, _ in regrets), default=0.0),
+        [_told(*one) for one in sorted(regrets, key=lambda one: -one[0]) if one[0] > 0.01],
         _count(before),
         _count(table),
         [f"{one.guideline} {one.function} {one.bytes}: {one.ratio:.3f}" for one in removable],
+        aborts=sum(one.regret is None for one in found),
     )
 
 
-def _told(found: Regret) -> str:
+def _told(regret: float, found: Regret) -> str:
     chosen, best = (label(one.variant, dict(one.knobs)) for one in (found.chosen, found.best))
-    return (
-        f"{found.function} {found.bytes}: {100 * found.regret:.1f} %, {chosen} where {best} is best"
-    )
+    return f"{found.function} {found.bytes}: {100 * regret:.1f} %, {chosen} where {best} is best"
 
 
 def _count(verdicts: Sequence[Verdict]) -> int:
@@ -213,4 +214,5 @@ def line(row: Row) -> str:
         f"{row.seconds:8.1f} s {100 * row.share:6.1f} %  regret {100 * row.regret_mean:6.2f} % "
         f"{100 * row.regret_worst:7.2f} %  violations {row.before:3} -> {row.left:3}"
         + (f", {len(row.removable)} removable" if row.strategy == PRODUCT else "")
+        + (f", {row.aborts} abort" if row.aborts else "")
     )

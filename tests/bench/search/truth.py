@@ -27,13 +27,14 @@ _TRIED = 3  # candidates that might remove a violation, the fastest ones
 
 
 class Regret(msgspec.Struct, frozen=True):
-    """Of one cell: by how much the choice takes longer than the best one, 0.03 for 3 %."""
+    """Of one cell: by how much the choice takes longer than the best one, 0.03 for 3 %; None where
+    the call aborts with what is in force elsewhere."""
 
     function: str
     bytes: int
     chosen: Candidate
     best: Candidate
-    regret: float
+    regret: float | None
 
 
 class Truth:
@@ -177,7 +178,9 @@ class Truth:
             mine = choices[function, size]
             if mine not in times[size]:
                 seconds = self.seconds(function, size, mine, choices)
-                assert seconds is not None, f"{function} at {size} B: {mine} was chosen"
+                if seconds is None:
+                    found.append(Regret(function, size, mine, DEFAULT, None))
+                    continue
                 own = seconds
             else:
                 own = times[size][mine]
@@ -208,7 +211,9 @@ class Truth:
         learn: Sequence[int],
     ) -> Candidate:
         def middle(at: int, one: Candidate) -> float:
-            return _log(times[at][one], times[at][DEFAULT], learn)
+            # The default may abort with what others have in force; then any will do.
+            other = times[at].get(DEFAULT) or next(iter(times[at].values()))
+            return _log(times[at][one], other, learn)
 
         if not self._here.menu.one_for_all_sizes(function):
             return min(times[size], key=lambda one: middle(size, one))
@@ -217,9 +222,11 @@ class Truth:
         ]
 
         def with_base(at: int, base: Candidate) -> Candidate:
-            allowed = [base, *(one for one in times[at] if not one.is_knobs and one != DEFAULT)]
+            ours = [one for one in times[at] if not one.is_knobs and one != DEFAULT]
+            allowed = [one for one in (base, *ours) if one in times[at]]
             return min(allowed, key=lambda one: middle(at, one))
 
+        times = {at: those for at, those in times.items() if those}
         base = min(bases, key=lambda one: sum(middle(at, with_base(at, one)) for at in times))
         return with_base(size, base)
 
