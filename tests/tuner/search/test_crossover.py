@@ -70,6 +70,13 @@ def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -
     assert asked <= 2 + math.log2(steps) / 2
 
 
+def test_all_steps_at_once_where_launches_are_dear() -> None:
+    grid = Grid(NPROCS, "MPI_BYTE", at_once=True)
+    edges = [64, *grid.between(ALLREDUCE, 64, 1024), 1024]
+    assert edges == [64, 91, 128, 181, 256, 362, 512, 724, 1024]
+    assert not any(grid.between(ALLREDUCE, *gap) for gap in pairwise(edges))
+
+
 @pytest.mark.parametrize(
     ("function", "low", "high", "expected"),
     [

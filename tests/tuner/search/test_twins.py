@@ -10,7 +10,7 @@ from plumbline.search import space as spaces
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
-from plumbline.search.twins import Rule, passed_over
+from plumbline.search.twins import Rule, passed_over, witnesses
 from plumbline.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
@@ -123,3 +123,24 @@ def test_every_reason_says_how_far() -> None:
     found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, RULE)
     assert "takes 9.00 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
     assert DEFAULT not in {one for _, one in found}
+
+
+def test_sizes_that_must_only_not_get_slower_are_no_reason() -> None:
+    """Only options race there, and the default is the best of nothing."""
+    before = evidence({SMALL: {"default": 1000, "bcast_binomial": 500}, LARGE: {"default": 1000}})
+    before.add_cold(SMALL, MPICH, 1, 0.1)
+    before.add_cold(LARGE, MPICH, 1, 0.0)
+    rule = msgspec.structs.replace(RULE, before=before)
+    cold = {SMALL: [MPICH], LARGE: [MPICH]}
+    for ours, out in (((), True), (tuple(map(Candidate, OURS)), False)):
+        entries = {SMALL: [MPICH, *map(Candidate, OURS)], LARGE: [MPICH, *ours]}
+        found = passed_over(menu(), evidence({SMALL: TIMES}), entries, cold, rule)
+        assert bool(found) is out
+
+
+def test_who_says_what_a_candidate_without_a_racing_twin_is_worth() -> None:
+    """bcast_linear does not race; of mpich nobody can say anything; a guard has no witness."""
+    racing = [Candidate("bcast_binomial"), Candidate("bcast_chain:segment_bytes=4096")]
+    entries = {SMALL: [*COLD, *racing], LARGE: [*COLD]}
+    cold = {SMALL: COLD, LARGE: COLD}
+    assert witnesses(menu(), entries, cold) == {SMALL: ["bcast_linear"]}

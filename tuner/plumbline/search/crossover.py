@@ -37,11 +37,15 @@ Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[
 class Grid:
     """The sizes that can be told apart, and those at which the library goes another way."""
 
-    def __init__(self, nprocs: int, type: str, switches: Iterable[int] = ()) -> None:
-        """`switches`: the longest messages that go one way, in bytes."""
+    def __init__(
+        self, nprocs: int, type: str, switches: Iterable[int] = (), *, at_once: bool = False
+    ) -> None:
+        """`switches`: the longest messages that go one way, in bytes. `at_once`: launches are dear,
+        and cases cheap, so that one heat asks about all that may be asked."""
         self._nprocs = nprocs
         self._width = TYPE_BYTES[type]
         self._switches = sorted(set(switches))
+        self._at_once = at_once
 
     def unit(self, function: str) -> int:
         """Volumes of so many bytes more are another call."""
@@ -50,13 +54,15 @@ class Grid:
 
     def between(self, function: str, low: int, high: int) -> list[int]:
         """What is to be measured between two sizes: on both sides of a switch, else in the middle,
-        or at the quarters; nothing where there is no size left, or the two are near."""
+        or at the quarters (at all the steps); nothing where there is no size left, or the two are
+        near."""
         unit = self.unit(function)
         first, last = -(-low // unit), -(-high // unit)
         if last <= first * _CLOSE + 1:
             return []
         middle = math.sqrt(first * last)
-        parts = 2 if last <= first * _CLOSE**2 else 4
+        halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
+        parts = 2 ** (halvings if self._at_once else min(2, halvings))
         # A message is the volume, or its block.
         ways = [one * (unit // self._width) // unit for one in self._switches]
         inside = [one for one in ways if first <= one < last]
@@ -64,7 +70,9 @@ class Grid:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))
             found = [one for one in (near, near + 1) if first < one < last]
         else:
-            points = (first * (last / first) ** (one / parts) for one in range(1, parts))
+            points = (
+                max(first, 1) * (last / max(first, 1)) ** (one / parts) for one in range(1, parts)
+            )
             found = sorted({min(max(round(one), first + 1), last - 1) for one in points})
         return [one * unit for one in found]
 

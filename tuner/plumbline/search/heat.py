@@ -18,7 +18,7 @@ from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target
 from .cold import ENOUGH_ANCHORS, ColdHeat
 from .evidence import Evidence
-from .twins import Entries, Rule, passed_over
+from .twins import Entries, Rule, passed_over, witnesses
 
 
 class Past(msgspec.Struct):
@@ -73,7 +73,10 @@ class Heats:
         plan = msgspec.structs.replace(
             self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
         )
-        anchors = {} if self.evidence.exact else self._anchors(cold)
+        if self.evidence.exact:
+            anchors = witnesses(self._menu, entries, cold)
+        else:
+            anchors = self._anchors(cold)
         cases = self._cases(entries, hot, cold, anchors)
         cases += [one for one in beside if self._is_new(one)]
         if cases:

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from plumbline.application import worth
+from plumbline.launch.simulated import MANY
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
@@ -52,7 +53,9 @@ class Rounds:
         *,
         switches: Iterable[int] = (),
     ) -> None:
-        self._grid = crossover.Grid(settings.nprocs, settings.type, switches)
+        # A case of a large simulated machine takes as long as a launch of a small one.
+        at_once = settings.simulation is not None and settings.nprocs < MANY
+        self._grid = crossover.Grid(settings.nprocs, settings.type, switches, at_once=at_once)
         self._lab = lab
         self._order = order
         self._event = event

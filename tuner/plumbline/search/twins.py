@@ -35,13 +35,30 @@ class _Behind(msgspec.Struct, frozen=True):
     witness: str
 
 
+def witnesses(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[str]]:
+    """Variants of ours that do not race, and whose times say what candidates are worth whose twins
+    do not either. None where no variant races: such a cell must only not get slower."""
+    found: dict[Target, list[str]] = {}
+    for target, candidates in cold.items():
+        if _is_guard(entries[target]):
+            continue
+        racing = {_name(one) for one in entries[target]}
+        allowed = menu.anchors(target.function)
+        for one in candidates:
+            twins = menu.twins(target.function, one)
+            if twins.isdisjoint({*racing, *found.get(target, ())}):
+                found.setdefault(target, []).extend([name for name in allowed if name in twins][:1])
+    return found
+
+
 def passed_over(
     menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: Rule
 ) -> dict[tuple[str, Candidate], str]:
     """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
     candidate is passed over where it is too far behind the best in every cell that it races in.
-    Where one choice holds for all sizes, cells of which nothing is known are not asked, and one
-    that is too far behind the default is enough."""
+    Where one choice holds for all sizes, neither cells of which nothing is known are asked nor
+    those that must only not get slower (no variant races there), and one that is too far behind the
+    default is enough."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in cold.items():
         for one in candidates:
@@ -56,7 +73,8 @@ def passed_over(
         whole = menu.one_for_all_sizes(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
-        nearest, near = min(known.items(), key=lambda one: one[1].best - one[1].within)
+        faster = {one: known[one] for one in known if not _is_guard(entries[one])} or known
+        nearest, near = min(faster.items(), key=lambda one: one[1].best - one[1].within)
         farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
         if near.best > near.within:
             found[function, candidate] = _said(near.witness, near.best, "the best", nearest)
@@ -84,11 +102,19 @@ def _behind(
             return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, witness)
     logs = _logs(evidence, target)
     twins = menu.twins(target.function, candidate)
-    of_twins = [log for one, log in logs.items() if one.variant.partition(":")[0] in twins]
+    of_twins = [log for one, log in logs.items() if _name(one) in twins]
     if not of_twins:
         return None
     twin, witness = min(of_twins), "a variant of ours with the same messages takes"
     return _Behind(twin - _best(logs, racing), twin, math.log(rule.alike), witness)
+
+
+def _name(candidate: Candidate) -> str:
+    return candidate.variant.partition(":")[0]
+
+
+def _is_guard(racing: Sequence[Candidate]) -> bool:
+    return all(one.is_knobs for one in racing)
 
 
 def _best(logs: Mapping[Candidate, float], racing: Sequence[Candidate]) -> float:
