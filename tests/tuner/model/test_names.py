@@ -32,6 +32,8 @@ def test_every_algorithm_is_in_a_search_space(family: str) -> None:
         for algorithm in function.algorithms
     }
     named = [(one.function, name) for one in names().schedule for name in one.of(family)]
+    if family == "simgrid":
+        named += [(one.function, name) for one in names().alike for name in one.simgrid]
     assert named and set(named) <= known
     assert max(Counter(named).values()) == 1
 
@@ -39,6 +41,7 @@ def test_every_algorithm_is_in_a_search_space(family: str) -> None:
 def test_every_variant_is_in_the_catalogue() -> None:
     named = [name for one in names().schedule for name in one.ours]
     assert set(named) <= VARIANTS and max(Counter(named).values()) == 1
+    assert {name for one in names().alike for name in one.ours} <= VARIANTS
 
 
 def test_every_schedule_is_in_the_table_and_says_where_it_comes_from() -> None:

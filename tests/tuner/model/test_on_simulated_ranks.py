@@ -13,7 +13,7 @@ import pytest
 
 from plumbline import campaign
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
-from plumbline.model.names import followed
+from plumbline.model.names import followed, names
 from plumbline.plan import Plan, PlanCase, RoundTrips
 from plumbline.settings import load
 from plumbline.simulation import Simulation
@@ -172,3 +172,53 @@ def test_our_variants_on_16_ranks() -> None:
         if abs(off[case]) > limit
     }
     assert wrong == {}
+
+
+SIZES = (64, 4096, 65536)
+# The library's segments are its own choice.
+SEGMENTS = {"bcast_chain": ("", *(f":segment_bytes={size}" for size in (1024, 8192, 32768)))}
+
+
+@pytest.mark.parametrize("nodes", [8, 4])
+def test_what_is_called_alike_takes_as_long(nodes: int) -> None:
+    """By algorithms that know nodes too, with one rank a node and with two."""
+    if shutil.which("smpirun") is None:
+        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
+    settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
+    try:
+        bench = workbench(settings=settings)
+    except PlumblineError as error:
+        if "make build" not in str(error):
+            raise
+        pytest.skip(f"not built for SimGrid: {error}")
+    starter = campaign.starter(bench, settings)
+
+    def seconds(cases: Sequence[PlanCase], options: dict[str, str]) -> list[float]:
+        plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1)
+        extra = bench.family.in_environment(options)
+        run, records = starter.start("c", "s", 0, plan.text(), dict(extra))
+        assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+        found = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
+        return [found[number] for number in range(len(cases))]
+
+    alike = names().alike
+    ours = [
+        PlanCase(one.function, size, f"{one.ours[0]}{words}")
+        for one in alike
+        for size in SIZES
+        for words in SEGMENTS.get(one.ours[0], ("",))
+    ]
+    by_case = dict(zip(ours, seconds(ours, {}), strict=True))
+    for one in alike:
+        (option,) = one.simgrid
+        entry = bench.space.of(one.function)
+        assert entry is not None
+        theirs = seconds([PlanCase(one.function, size) for size in SIZES], {entry.knob: option})
+        for size, taken in zip(SIZES, theirs, strict=True):
+            mine = [
+                case
+                for case in ours
+                if case.bytes == size and case.variant.partition(":")[0] == one.ours[0]
+            ]
+            ratio = min(by_case[case] for case in mine) / taken
+            assert 1 / 1.25 < ratio < 1.25, (option, size, ratio)

@@ -46,9 +46,18 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window: list[str]
 
 
+class Alike(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Algorithms that have no model, and the variants that send the same messages."""
+
+    function: str
+    simgrid: list[str]
+    ours: list[str]
+
+
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: Parameters
     schedule: list[Entry]
+    alike: list[Alike]
 
     def entry(self, family: str, function: str, algorithm: str) -> Entry | None:
         """`family` may be "ours": then `algorithm` is a variant without its parameters."""
@@ -61,12 +70,16 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def ours_like(self, family: str, function: str, algorithm: str) -> list[str]:
         """Variants that send the same messages in the same order, whatever their parameters."""
         known = self.entry(family, function, algorithm)
-        if known is None:
-            return []
-        wanted = (function, known.name)
-        return [
-            ours for one in self.schedule if (one.function, one.name) == wanted for ours in one.ours
+        found = [
+            name
+            for one in self.schedule
+            if known and (one.function, one.name) == (function, known.name)
+            for name in one.ours
         ]
+        for told in self.alike:
+            if family == "simgrid" and told.function == function and algorithm in told.simgrid:
+                found += told.ours
+        return found
 
     def numbers(self, values: Mapping[str, str]) -> dict[str, int]:
         """The fields of a Shape that knobs, or a variant's parameters, give."""

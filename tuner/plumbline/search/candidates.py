@@ -6,6 +6,7 @@ step has to think of it."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -193,6 +194,16 @@ class Menu:
         choices = self.choices(function, candidate, size)
         middle = {name: those[len(those) // 2] for name, those in choices.items()}
         return self.with_parameters(candidate, middle) if middle else candidate
+
+    def every(self, function: str, candidate: Candidate, size: int, most: int) -> list[Candidate]:
+        """With all values of its parameters, if these are `most` at most; else the centre."""
+        choices = self.choices(function, candidate, size)
+        if math.prod(map(len, choices.values())) > most:
+            return [self.centre(function, candidate, size)]
+        return [
+            self.with_parameters(candidate, dict(zip(choices, values, strict=True)))
+            for values in itertools.product(*choices.values())
+        ]
 
     def base(self, function: str, candidate: Candidate) -> Candidate:
         """The one of the first that it is, with other parameters."""

@@ -29,7 +29,8 @@ class Effort(msgspec.Struct, frozen=True):
     expected to gain more than `gain`, and drops those that together are expected to
     gain less than a quarter of that; `tolerance`: by so much a bound may be missed, as in the
     tables. `first_blocks`: the share of a launch's blocks that a first look at a cell takes.
-    `repeats`: launches repeat each other, and one decides. `spread`: of paired log ratios between
+    `repeats`: launches repeat each other, and one decides; `at_once`: a case costs less than a
+    launch, so that all is asked about at once. `spread`: of paired log ratios between
     launches, as known before.
 
     A cold candidate is passed over if a variant of ours with the same messages is not within
@@ -53,6 +54,7 @@ class Effort(msgspec.Struct, frozen=True):
     proposals: int = 6
     batches: int = 4
     repeats: bool = False
+    at_once: bool = False
     spread: float = SPREAD
     until_seconds: float = math.inf
     weights: Mapping[tuple[str, int], float] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -119,6 +119,15 @@ class Evidence:
         self._there.setdefault(target, {})[candidate] = None
         self._cold.setdefault((target, candidate), {})[run] = log
         self._between.clear()
+
+    def only(self, keep: Callable[[Target, Candidate], bool]) -> Evidence:
+        """What shared launches say of these, and of nothing else."""
+        found = Evidence(exact=self.exact, spread=self._spread)
+        for (target, candidate), times in self._blocks.items():
+            if keep(target, candidate):
+                found._there.setdefault(target, {})[candidate] = None
+                found._blocks[target, candidate] = dict(times)
+        return found
 
     def launches(self, target: Target, candidate: Candidate) -> int:
         """How often it was measured beside the default."""

@@ -100,14 +100,16 @@ class Exploring:
 
     def _goes_on(self, studied: _Studied) -> bool:
         """Asks for the next batch, unless the last one gained too little."""
+        gained = False
         if studied.batches:
             gained = any(
                 self._best(one) <= studied.best[one.cells[0]] * (1 - self._effort.gain)
                 for one in studied.of
             )
-            over = studied.batches >= self._effort.batches
-            if over or (not gained and studied.study.is_settled()):
+            if studied.batches >= self._effort.batches:
                 return False
+        if not gained and studied.study.is_settled():
+            return False
         for one in studied.of:
             studied.study.hint(self.leaders_near(one.cells[0]))
         studied.best = {one.cells[0]: self._best(one) for one in studied.of}

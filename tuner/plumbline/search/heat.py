@@ -65,7 +65,7 @@ class Heats:
         """One launch of every entry beside its cell's default, and of the cases `beside`; whether
         there was anything to launch."""
         hot, cold = self._divided(entries)
-        if not hot and not cold:
+        if not (hot or cold or any(self._lacks_default(one) for one in entries if entries[one])):
             return False
         self._looks += 1
         suite = f"{self._suite}-look-{self._looks:02d}"
@@ -159,13 +159,17 @@ class Heats:
         anchors: Mapping[Target, Sequence[str]],
     ) -> list[PlanCase]:
         found: list[PlanCase] = []
-        for target in entries:
-            if target in hot or target in cold:
+        for target, candidates in entries.items():
+            if target in hot or target in cold or (candidates and self._lacks_default(target)):
                 running = [DEFAULT, *hot.get(target, ())]
                 running += [Candidate(one) for one in anchors.get(target, ())]
                 cases = [one.case(target.function, target.bytes) for one in running]
                 found += [one for one in cases if self._is_new(one)]
         return found
+
+    def _lacks_default(self, target: Target) -> bool:
+        """All candidates may be known from elsewhere, and what they are compared with is not."""
+        return self.evidence.exact and not self.evidence.knows(target, DEFAULT)
 
     def _is_new(self, case: PlanCase) -> bool:
         """False for what need not be measured again, as the machine repeats itself."""

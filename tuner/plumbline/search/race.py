@@ -31,6 +31,9 @@ from .twins import Rule
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
 
+_FEW = 16  # values of an algorithm's parameters
+
+
 class Race:
     """One round of search over many targets. `run` returns the trials of each; afterwards `reasons`
     says why the race of each ended, and `bound_ratio` how far its bound lies from the default."""
@@ -49,7 +52,7 @@ class Race:
         earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
-        `before`: what is known of it without the winners that are in force. `earlier`: what was
+        `before`: with winners in force, what is known without them. `earlier`: what was
         found for a cell elsewhere."""
         self.suite = suite
         self._lab = lab
@@ -57,7 +60,7 @@ class Race:
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
-        self._lasting = past is not None
+        self._lasting = past is not None and before is None
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
         self._heats = Heats(
@@ -233,12 +236,15 @@ class Race:
         return {cell: self._bounds[cell] for cell in cells if cell in self._bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:
-        """The menu, each algorithm that shares launches in the middle of its parameters too, and
-        what was found for the cell elsewhere."""
+        """The menu, each algorithm that shares launches in the middle of its parameters too (where
+        cases are cheap with all of them, if they are few), and what was found for the cell
+        elsewhere."""
         menu = self._menu.first(cell.function)
         hot = [one for one in menu if not self._menu.is_cold(cell.function, one)]
         if self._refine:
-            menu = menu + [self._menu.centre(cell.function, one, cell.bytes) for one in hot]
+            most = _FEW if self._effort.at_once else 1
+            for one in hot:
+                menu = menu + self._menu.every(cell.function, one, cell.bytes, most)
         found = [
             one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
         ]

@@ -24,7 +24,7 @@ from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
-from .candidates import DEFAULT, Menu
+from .candidates import DEFAULT, Candidate, Menu
 from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
 from .heat import Past
@@ -54,8 +54,8 @@ class Rounds:
         switches: Iterable[int] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
-        at_once = settings.simulation is not None and settings.nprocs < MANY
-        self._grid = crossover.Grid(settings.nprocs, settings.type, switches, at_once=at_once)
+        self._at_once = settings.simulation is not None and settings.nprocs < MANY
+        self._grid = crossover.Grid(settings.nprocs, settings.type, switches, at_once=self._at_once)
         self._lab = lab
         self._order = order
         self._event = event
@@ -122,7 +122,7 @@ class Rounds:
             ]
             if others:
                 around |= in_force(others, suite)
-            race = self._race(self._menu, suite, around)
+            race = self._race(self._menu, suite, around, others)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._lab.progress.step(
                 f"searching {counted(len(targets), 'cell')}, round {number}{of}"
@@ -157,7 +157,7 @@ class Rounds:
         replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
         suite = f"search-{number}-in-force"
-        race = self._race(menu, suite, in_force(standing, suite))
+        race = self._race(menu, suite, in_force(standing, suite), standing)
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
@@ -247,7 +247,13 @@ class Rounds:
     def _within_budget(self) -> bool:
         return self._lab.spent_seconds < self._settings.budget_seconds
 
-    def _race(self, menu: Menu, suite: str, environment: Mapping[str, str]) -> Race:
+    def _race(
+        self,
+        menu: Menu,
+        suite: str,
+        environment: Mapping[str, str],
+        in_force: Sequence[Winner],
+    ) -> Race:
         settings, lab = self._settings, self._lab
         past, before = None, None
         if settings.simulation is None:
@@ -255,10 +261,13 @@ class Rounds:
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
-            known = self._known()
-            past, before = (None, known.evidence) if environment else (known, None)
+            past = self._known()
+            if environment:
+                before = past.evidence
+                past = Past(before.only(partial(_is_untouched, menu, in_force)))
         effort = msgspec.structs.replace(
             effort,
+            at_once=self._at_once,
             alpha=settings.alpha,
             tolerance=settings.tolerance,
             until_seconds=settings.budget_seconds,
@@ -359,6 +368,15 @@ class Rounds:
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
+
+
+def _is_untouched(
+    menu: Menu, in_force: Sequence[Winner], target: Target, candidate: Candidate
+) -> bool:
+    """It sends messages and calls nothing that a winner in force is about, not even where its ranks
+    start together."""
+    barrier = any(one.function in ("MPI_Barrier", EVERY_FUNCTION) for one in in_force)
+    return not barrier and candidate.variant.partition(":")[0] in menu.anchors(target.function)
 
 
 def _becomes(
