@@ -15,6 +15,7 @@ from plumbline import campaign
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed, names
 from plumbline.plan import Plan, PlanCase, RoundTrips
+from plumbline.search.effort import Effort
 from plumbline.settings import load
 from plumbline.simulation import Simulation
 from plumbline.workbench import Workbench, workbench
@@ -180,8 +181,8 @@ SEGMENTS = {"bcast_chain": ("", *(f":segment_bytes={size}" for size in (1024, 81
 
 
 @pytest.mark.parametrize("nodes", [8, 4])
-def test_what_is_called_alike_takes_as_long(nodes: int) -> None:
-    """By algorithms that know nodes too, with one rank a node and with two."""
+def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) -> None:
+    """So that what it shows to be slow is slow; with one rank a node and with two."""
     if shutil.which("smpirun") is None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
@@ -221,4 +222,4 @@ def test_what_is_called_alike_takes_as_long(nodes: int) -> None:
                 if case.bytes == size and case.variant.partition(":")[0] == one.ours[0]
             ]
             ratio = min(by_case[case] for case in mine) / taken
-            assert 1 / 1.25 < ratio < 1.25, (option, size, ratio)
+            assert ratio < Effort().alike, (option, size, ratio)
