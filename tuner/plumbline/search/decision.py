@@ -23,7 +23,8 @@ class Decision(msgspec.Struct):
     """`cells` are to be made faster, each with its bound; `guards` must not get slower, and are
     measured from the second look on (`at_once`: from the first, as launches are dear). `racing` are
     the candidates that are measured in the next look, `reserve` those that take their places when
-    none of them is left; `stopped` says why there is no next look, '' while it is open."""
+    none of them is left; `stopped` says why there is no next look, '' while it is open. `most`: it
+    gets no more looks than that (0: as many as the effort gives)."""
 
     cells: list[Target]
     racing: list[Candidate]
@@ -33,6 +34,7 @@ class Decision(msgspec.Struct):
     reserve: list[Candidate] = []
     stopped: str = ""
     looks: int = 0
+    most: int = 0
 
     @property
     def all_cells(self) -> list[Target]:
@@ -118,13 +120,14 @@ class Judge:
             return "nothing that may be tried is faster than the default"
         gain, effort = self.gain(of, leader), self._effort
         least = effort.least_gain(of.cells)
+        most = of.most or effort.looks
         if leader == DEFAULT:
-            little = gain < least or of.looks >= effort.claims.launches[-1]
+            little = gain < least or of.looks >= min(most, effort.claims.launches[-1])
             return f"going on is expected to gain {_percent(gain)}" if little else ""
         launches = min(self._evidence.launches(cell, leader) for cell in of.all_cells)
-        if not effort.judges(launches) and of.looks < effort.looks:
+        if not effort.judges(launches) and of.looks < most:
             return ""
-        last = effort.is_last(launches) or of.looks >= effort.looks
+        last = effort.is_last(launches) or of.looks >= most
         counted = f"{launches} launch{'es' * (launches != 1)}"
         clear = self._is_clear(of, leader)
         reached, said = self._bound(of, leader)

@@ -89,6 +89,11 @@ class Race:
         those that race together come to their end together."""
         return not self._effort.repeats or self._lab.spent_seconds < self._effort.until_seconds
 
+    def glance(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
+        """The same, up to the first look at which anything is claimed: where it is not clear by
+        then, nothing is claimed."""
+        return self.measure(entries, most=self._effort.claims.launches[0])
+
     @property
     def knows_more(self) -> bool:
         """Whether what this race measures is of use to later ones."""
@@ -142,9 +147,12 @@ class Race:
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
 
-    def measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
-        """These candidates alone, beside the default, until it is clear what they are worth. The
-        library's own that hold for all sizes are judged over all cells of their function."""
+    def measure(
+        self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0
+    ) -> dict[Target, list[Trial]]:
+        """These candidates alone, beside the default, until it is clear what they are worth, in
+        `most` looks at most (0: as in any race). The library's own that hold for all sizes are
+        judged over all cells of their function."""
         self._refine = False
         together: dict[str, list[Target]] = {}
         knobs: dict[str, dict[Candidate, None]] = {}
@@ -152,13 +160,13 @@ class Race:
             whole = self._menu.one_for_all_sizes(target.function)
             alone = [one for one in candidates if not (whole and one.is_knobs)]
             if alone:
-                self._decisions.append(Decision([target], alone, {}))
+                self._decisions.append(Decision([target], alone, {}, most=most))
             if len(alone) < len(candidates):
                 together.setdefault(target.function, []).append(target)
                 shared = knobs.setdefault(target.function, {})
                 shared |= {one: None for one in candidates if one not in alone}
         for function, cells in together.items():
-            self._decisions.append(Decision(cells, list(knobs[function]), {}))
+            self._decisions.append(Decision(cells, list(knobs[function]), {}, most=most))
         self._go(refine=False)
         return {target: self._trials(target) for target in entries}
 

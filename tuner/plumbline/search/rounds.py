@@ -229,7 +229,7 @@ class Rounds:
             tolerance=self._settings.tolerance,
             weights=self._weights,
         )
-        return crossover.search(choice, race.measure, self._grid, self._within_budget, menu.is_cold)
+        return crossover.search(choice, race.glance, self._grid, self._within_budget, menu.is_cold)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
