@@ -41,17 +41,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="launches of each trial of the sweep")
     parser.add_argument("--guidelines", default="", help="of the table; none: those of the sweep")
     parser.add_argument("--sizes", default="", help="none: those of the sweep")
+    parser.add_argument("--whole", action="store_true", help="a campaign with default settings")
     parser.add_argument("--share", type=float, default=1.0, help="of the trials, drawn at random")
-    parser.add_argument("--functions", default="", help="of the sweep; none: those searched")
+    parser.add_argument("--functions", default="", help="of the sweep; none: those searched; all")
     options = parser.parse_args()
     keys: dict[str, Any] = {"launch_timeout_seconds": 600.0}
     if options.guidelines:
         keys["guidelines"] = options.guidelines.split(",")
     if options.sizes:
         keys["sizes"] = [int(word) for word in options.sizes.split(",")]
-    at = here(SWEEPS[REAL], **keys)
+    sweep = SWEEPS[REAL]
+    if options.whole:
+        sweep = msgspec.structs.replace(sweep, keys={"nprocs": sweep.keys["nprocs"]})
+    at = here(sweep, **keys)
     ours, searched, (before, after) = _campaign(at)
     functions = options.functions.split(",") if options.functions else searched
+    if options.functions == "all":
+        functions = list(dict.fromkeys(name for name, _ in at.cells()))
     theirs, trials = _sweep(at, functions, options.runs, options.share)
     print(f"campaign: {_line(ours)}; violations {before} -> {after}")
     print(f"sweep of {', '.join(functions)}: {_line(theirs)}; {trials} trials")
