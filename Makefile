@@ -99,11 +99,11 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; the first time an hour)
+bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-search-machine: setup build  ## a campaign here, then a launch for each trial (half an hour)
+bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
