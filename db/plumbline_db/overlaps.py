@@ -50,7 +50,11 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
            FROM overlap WHERE run = :run ORDER BY position""",
         {"run": run},
     )
-    cells = [Overlap(*row[:10], bool(row[10]), *map(times, row[11:])) for row in rows]
+    names = Overlap.__struct_fields__
+    cells = []
+    for row in rows:
+        values = (*row[:10], bool(row[10]), *map(times, row[11:]))
+        cells.append(Overlap(**dict(zip(names, values, strict=True))))
     found = [
         OverlapLatency(when, times(ns))
         for when, ns in db.rows(

@@ -54,7 +54,9 @@ def ratio(cell: Overlap, latency_ns: float, seed: int = 1) -> Ratio | None:
     low, high = np.quantile(found[np.isfinite(found)], (0.025, 0.975))
     scatter = _MAD * float(np.max(np.median(np.abs(times - middle[:, None]), axis=1)))
     return Ratio(
-        *(float(one) / 1e9 for one in middle),
+        communication=float(middle[0]) / 1e9,
+        computation=float(middle[1]) / 1e9,
+        both=float(middle[2]) / 1e9,
         value=float(_ratios(middle[:, None])[0]),
         low=float(low),
         high=float(high),
