@@ -7,6 +7,7 @@
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "nrep/nrep.h"
+#include "overlap/bench.h"
 #include "restrictions.h"
 #include "sync/sync.h"
 #include "variant.h"
@@ -108,6 +109,18 @@ void pl_list(FILE *out)
     pl_json_array(&json, "criteria");
     for (int i = 0; i < pl_criterion_count; i++)
         pl_json_text(&json, NULL, pl_criteria[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "overlaps");
+    for (int i = 0; i < pl_bench_count; i++) {
+        pl_json_object(&json, NULL);
+        pl_json_text(&json, "name", pl_benches[i]->name);
+        pl_json_text(&json, "summary", pl_benches[i]->summary);
+        pl_json_end(&json);
+    }
+    pl_json_end(&json);
+    pl_json_array(&json, "kernels");
+    for (int kernel = 0; kernel < PL_KERNEL_COUNT; kernel++)
+        pl_json_text(&json, NULL, pl_kernel_names[kernel]);
     pl_json_end(&json);
     pl_json_array(&json, "caches");
     for (int mode = PL_CACHE_WARM; mode <= PL_CACHE_OVERWRITE; mode++)

@@ -144,6 +144,17 @@ static bool take_pingpong(struct pl_parser *parser, char **rest)
            pl_finish_pingpong(parser);
 }
 
+static bool take_overlap(struct pl_parser *parser, char **rest)
+{
+    struct pl_plan *plan = parser->plan;
+    struct pl_overlap *o = append(&plan->overlaps, &plan->overlap_count, sizeof *plan->overlaps);
+    if (!o)
+        return no_memory(parser);
+    *o = (struct pl_overlap){.line = parser->error->line, .triples = 50};
+    return take_tokens(parser, "overlap", pl_overlap_keys, pl_overlap_key_count, rest) &&
+           pl_finish_overlap(parser);
+}
+
 static bool take_config_id(struct pl_parser *parser, const char *id)
 {
     for (int i = 0; i < parser->plan->config_count - 1; i++)
@@ -198,8 +209,10 @@ static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
         return take_config_line(parser, &rest);
     if (strcmp(word, "pingpong") == 0)
         return take_pingpong(parser, &rest);
+    if (strcmp(word, "overlap") == 0)
+        return take_overlap(parser, &rest);
     if (strcmp(word, "set") != 0)
-        return pl_refuse(parser, "a line starts with set, config, case, pingpong or #");
+        return pl_refuse(parser, "a line starts with set, config, case, pingpong, overlap or #");
     if (*set_seen)
         return pl_refuse(parser, "'set' stands twice; put all keys on one line");
     *set_seen = true;
@@ -279,7 +292,8 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
     }
     error->line = 0;
     at_token(&parser, "case");
-    if (plan->case_count == 0 && plan->config_count == 1 && plan->pingpong_count == 0)
+    if (plan->case_count == 0 && plan->config_count == 1 && plan->pingpong_count == 0 &&
+        plan->overlap_count == 0)
         return pl_refuse(&parser, "there is none; add a line 'case id=0 function=… bytes=…'");
     return ids_are_unique(&parser) && pl_finish_plan(&parser);
 }
@@ -291,6 +305,7 @@ void pl_plan_free(struct pl_plan *plan)
     free(plan->configs);
     free(plan->cases);
     free(plan->pingpongs);
+    free(plan->overlaps);
     free(plan->text);
     *plan = (struct pl_plan){0};
 }

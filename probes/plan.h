@@ -6,6 +6,7 @@
 #include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
 #include "nrep/nrep.h"
+#include "overlap/work.h"
 #include "sync/sync.h"
 #include "variant.h"
 
@@ -55,6 +56,20 @@ struct pl_pingpong {
     int reps;
 };
 
+struct pl_bench; /* overlap/bench.h */
+
+/* A cell of an overlap benchmark: a message beside a fixed amount of work. */
+struct pl_overlap {
+    int line;
+    int id;
+    const struct pl_bench *bench;
+    int bytes;
+    int64_t work_ns; /* nominal: by the calibration */
+    int64_t test_ns; /* of work between two MPI_Test; 0: none */
+    enum pl_kernel kernel;
+    int triples;
+};
+
 #define PL_BUDGET_MS 2000 /* of starts that repeat, where the plan sets no budget_ms */
 
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
@@ -79,10 +94,11 @@ struct pl_plan {
     enum pl_cache_mode cache;
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
     int64_t budget_ms;        /* time limit; 0: none */
-    int config_count, case_count, pingpong_count;
+    int config_count, case_count, pingpong_count, overlap_count;
     struct pl_config *configs;
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
+    struct pl_overlap *overlaps;
 };
 
 /* Start scheme or run time is by the global clock. */

@@ -23,12 +23,13 @@ struct pl_key {
     bool required;
 };
 
-extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[];
-extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count;
+extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[], pl_overlap_keys[];
+extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count, pl_overlap_key_count;
 
 /* What only the whole line can tell: does the variant compute the function, is the op defined … */
 bool pl_finish_case(struct pl_parser *parser);
 bool pl_finish_pingpong(struct pl_parser *parser);
+bool pl_finish_overlap(struct pl_parser *parser);
 /* What only the whole plan can tell. */
 bool pl_finish_plan(struct pl_parser *parser);
 

@@ -3,6 +3,7 @@
 #include "clock/global.h"
 #include "measure/series.h"
 #include "measure/types.h"
+#include "overlap/bench.h"
 #include "system/facts.h"
 
 #include <errno.h>
@@ -265,6 +266,45 @@ void pl_record_pingpong(struct pl_record *record, int first, int second, const c
     for (int i = 0; i < line->reps; i++)
         pl_json_integer(json, NULL, ns[i]);
     pl_json_end(json);
+    end(record);
+}
+
+static void record_list(struct pl_json *json, const char *name, const int64_t *ns, int count)
+{
+    pl_json_array(json, name);
+    for (int i = 0; ns && i < count; i++)
+        pl_json_integer(json, NULL, ns[i]);
+    pl_json_end(json);
+}
+
+void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int64_t sent,
+                       int64_t units, bool good, const int64_t *ns)
+{
+    struct pl_json *json = start(record, "overlap");
+    const int count = cell->triples;
+    pl_json_integer(json, "cell", cell->id);
+    pl_json_text(json, "bench", cell->bench->name);
+    pl_json_integer(json, "bytes", cell->bytes);
+    pl_json_integer(json, "sent", sent);
+    pl_json_text(json, "kernel", pl_kernel_names[cell->kernel]);
+    pl_json_integer(json, "work_ns", cell->work_ns);
+    pl_json_integer(json, "test_ns", cell->test_ns);
+    pl_json_integer(json, "units", units);
+    pl_json_integer(json, "latencies", cell->bench->latencies);
+    pl_json_integer(json, "halves", cell->bench->halves);
+    pl_json_bool(json, "delivered", good);
+    record_list(json, "communication_ns", ns, count);
+    record_list(json, "computation_ns", ns ? ns + count : NULL, count);
+    record_list(json, "both_ns", ns ? ns + 2 * count : NULL, count);
+    end(record);
+}
+
+void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
+                               int count)
+{
+    struct pl_json *json = start(record, "overlap_latency");
+    pl_json_text(json, "when", when);
+    record_list(json, "ns", ns, count);
     end(record);
 }
 

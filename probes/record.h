@@ -60,6 +60,12 @@ void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char 
 /* The round trips of a line of the plan between two ranks, line->reps of them. */
 void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
                         const struct pl_pingpong *line, const int64_t *ns);
+/* `ns`: of communication, computation and both, cell->triples each; NULL where the data that came
+ * were not those that were sent (`good` is false). `sent`: bytes. */
+void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int64_t sent,
+                       int64_t units, bool good, const int64_t *ns);
+void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
+                               int count);
 void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,
                           int64_t took_ns);
 void pl_record_clock_model(struct pl_record *record, int domain, const char *host, int rank,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import configurations, trust
+from plumbline_db import configurations, overlaps, trust
 from plumbline_db.blobs import blob, times
 from plumbline_db.connection import Database
 from plumbline_db.records import (
@@ -95,6 +95,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
         ],
     )
     trust.put(db, run, records, rows)
+    overlaps.put(db, run, records)
 
 
 def _put_cases(

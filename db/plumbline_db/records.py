@@ -196,6 +196,36 @@ class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
     round_trip_ns: list[int]
 
 
+class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
+    """A cell of an overlap benchmark: nanoseconds of communication alone, computation alone and
+    both, triple by triple. A time of communication is (ns - `latencies` times that of an empty
+    message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work for
+    `work_ns` by the calibration. Without `delivered` the data that came were not those that were
+    sent, and nothing was timed."""
+
+    cell: int
+    bench: str
+    bytes: int
+    sent: int
+    kernel: str
+    work_ns: int
+    test_ns: int
+    units: int
+    latencies: int
+    halves: int
+    delivered: bool
+    communication_ns: list[int]
+    computation_ns: list[int]
+    both_ns: list[int]
+
+
+class OverlapLatency(Record, frozen=True, tag_field="record", tag="overlap_latency"):
+    """Half round trips of an empty message between the two ranks of the overlap cells."""
+
+    when: Literal["start", "end"]
+    ns: list[int]
+
+
 class HostLoad(Record, frozen=True):
     """Of one host, from header to footer: load averages over a minute, and CPU seconds of the whole
     host, of this launch, and stolen by the hypervisor. None: the kernel does not say."""
@@ -232,6 +262,8 @@ ProbeRecord = (
     | Refused
     | Nrep
     | PingPong
+    | Overlap
+    | OverlapLatency
     | Load
     | Footer
 )

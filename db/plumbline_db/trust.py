@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline_db import overlaps
 from plumbline_db.blobs import blob, times
 from plumbline_db.connection import Database
 from plumbline_db.records import (
@@ -141,6 +142,7 @@ def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
             PingPong(first, second, pair, size, times(trips))
             for first, second, pair, size, trips in pairs
         ),
+        *overlaps.of_run(db, run),
         *_clock_errors(db, run, "end"),
         *([load] if load else []),
     ]

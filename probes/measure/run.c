@@ -8,6 +8,7 @@
 #include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
+#include "overlap/overlap.h"
 #include "simulated.h"
 #include "system/facts.h"
 #include "system/topology.h"
@@ -282,6 +283,8 @@ static int measure(struct launch *launch)
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
                                       &timing.timed_ns);
+        if (!failure)
+            failure = pl_overlap_run(plan, &launch->world, &launch->record, &timing.timed_ns);
         if (failure) {
             say(launch, "measurement", failure);
         } else if (!write_load(launch)) {

@@ -26,6 +26,8 @@ from plumbline_db.records import (
     Load,
     Nrep,
     Order,
+    Overlap,
+    OverlapLatency,
     PingPong,
     ProbeRecord,
     Refused,
@@ -99,6 +101,27 @@ ping_pongs = whole(
 )
 
 
+@st.composite
+def overlaps(draw: st.DrawFn) -> Overlap:
+    """As many times of each kind."""
+    triples = st.lists(st.tuples(counts, counts, counts), max_size=3)
+    times = draw(triples)
+    communication, computation, both = ([one[i] for one in times] for i in range(3))
+    size = draw(st.integers(0, 99))
+    fields = (size, size + draw(st.integers(0, 99)), draw(text), *draw(st.tuples(*[counts] * 3)))
+    return Overlap(
+        draw(small),
+        draw(text),
+        *fields,
+        draw(small),
+        draw(st.integers(1, 9)),
+        draw(st.booleans()),
+        communication,
+        computation,
+        both,
+    )
+
+
 errors = st.lists(counts, max_size=3)
 
 
@@ -127,6 +150,10 @@ def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
     refused = sorted(draw(chosen), key=cases.index)
     written += [draw(whole(Refused, st.just(case), text)) for case in refused]
     written += draw(st.lists(ping_pongs, max_size=3))
+    if cells := draw(st.lists(overlaps(), max_size=2)):
+        latency = st.lists(counts, max_size=3)
+        start, end = (draw(latency) for _ in range(2))
+        written += [OverlapLatency("start", start), *cells, OverlapLatency("end", end)]
     if draw(st.booleans()):
         written.append(draw(whole(ClockError, st.just("end"), counts, errors, errors)))
     written.append(draw(whole(Load, st.lists(host_loads, min_size=1, max_size=2))))

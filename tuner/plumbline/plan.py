@@ -89,6 +89,18 @@ class RoundTrips(msgspec.Struct, frozen=True):
     reps: int
 
 
+class OverlapCell(msgspec.Struct, frozen=True):
+    """A message of `bytes` beside work that takes about `work_ns`; `test_ns` of it between two
+    MPI_Test (0: none). `bench`, `kernel`: names of the probe (overlaps, kernels)."""
+
+    bench: str
+    bytes: int
+    work_ns: int
+    kernel: str = "registers"
+    test_ns: int = 0
+    triples: int = 50
+
+
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
     takes the place of the blocks (`set plain=`), with the timer that such programs read. From
@@ -108,6 +120,7 @@ class Plan(msgspec.Struct, frozen=True):
     nrep: StoppingRule | None = None
     budget_ms: int = 0
     pingpongs: tuple[RoundTrips, ...] = ()
+    overlaps: tuple[OverlapCell, ...] = ()
     clock: str = "monotonic_raw"
     clock_sync: str = "hca3"
     runtime: str = "local"
@@ -151,6 +164,12 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" ranks={case.ranks}" if case.ranks else "")
             )
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
+        lines += [
+            f"overlap id={number} bench={_value(one.bench)} bytes={one.bytes} "
+            f"work_ns={one.work_ns} kernel={_value(one.kernel)} test_ns={one.test_ns} "
+            f"triples={one.triples}"
+            for number, one in enumerate(self.overlaps)
+        ]
         return "\n".join(lines) + "\n"
 
     def _how_often(self) -> str:

@@ -1,0 +1,66 @@
+"""Overlap cells of a launch, stored and read back with it, by `measurements`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline_db.blobs import blob, times
+from plumbline_db.connection import Database
+from plumbline_db.records import Overlap, OverlapLatency, ProbeRecord
+
+
+def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
+    """Store them, inside the caller's transaction."""
+    cells = [one for one in records if isinstance(one, Overlap)]
+    db.many(
+        """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
+               :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
+               :computation, :both)""",
+        [
+            msgspec.structs.asdict(one)
+            | {
+                "run": run,
+                "position": position,
+                "delivered": int(one.delivered),
+                "communication": blob(one.communication_ns),
+                "computation": blob(one.computation_ns),
+                "both": blob(one.both_ns),
+            }
+            for position, one in enumerate(cells)
+        ],
+    )
+    latencies = [one for one in records if isinstance(one, OverlapLatency)]
+    db.many(
+        "INSERT INTO overlap_latency VALUES (:run, :position, :when, :ns)",
+        [
+            {"run": run, "position": position, "when": one.when, "ns": blob(one.ns)}
+            for position, one in enumerate(latencies)
+        ],
+    )
+
+
+def of_run(db: Database, run: int) -> list[ProbeRecord]:
+    """Those of the launch numbered `run`: latency at the start, cells in the order in which they
+    were measured, latency at the end."""
+    rows = db.rows(
+        """SELECT cell, bench, bytes, sent, kernel, work_ns, test_ns, units, latencies, halves,
+               delivered, communication, computation, both
+           FROM overlap WHERE run = :run ORDER BY position""",
+        {"run": run},
+    )
+    names = Overlap.__struct_fields__
+    cells = []
+    for row in rows:
+        values = (*row[:10], bool(row[10]), *map(times, row[11:]))
+        cells.append(Overlap(**dict(zip(names, values, strict=True))))
+    found = [
+        OverlapLatency(when, times(ns))
+        for when, ns in db.rows(
+            'SELECT "when", ns FROM overlap_latency WHERE run = :run ORDER BY position',
+            {"run": run},
+        )
+    ]
+    start = [one for one in found if one.when == "start"]
+    return [*start, *cells, *(one for one in found if one.when == "end")]

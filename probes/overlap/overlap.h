@@ -1,0 +1,14 @@
+/* The overlap cells of a plan: for each, triples of communication alone, computation alone and
+ * both, the three of a triple in random order, cells in random order too. Rank 0 is the active
+ * side, the last rank the passive one; all others sleep. docs/overlap.md. */
+#ifndef PL_OVERLAP_H
+#define PL_OVERLAP_H
+
+#include "record.h"
+
+/* Collective. NULL, or what went wrong, on all ranks. `timed_ns` (rank 0) is raised by what was
+ * timed. */
+const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *world,
+                           struct pl_record *record, int64_t *timed_ns);
+
+#endif

@@ -1,0 +1,92 @@
+/* The keys of `overlap` lines. */
+#include "plan_parser.h"
+
+#include "overlap/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_NS (INT64_C(60) * 1000000000)
+
+static struct pl_overlap *last(struct pl_parser *parser)
+{
+    return &parser->plan->overlaps[parser->plan->overlap_count - 1];
+}
+
+static bool take_id(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 0, &last(parser)->id);
+}
+
+static bool take_bench(struct pl_parser *parser, const char *value)
+{
+    last(parser)->bench = pl_bench_by_name(value);
+    return last(parser)->bench ||
+           pl_refuse(parser, "no such benchmark; 'probe --list' names them (overlaps)");
+}
+
+static bool take_bytes(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 0, 1 << 30, &last(parser)->bytes);
+}
+
+static bool take_ns(struct pl_parser *parser, const char *value, int64_t *ns)
+{
+    uint64_t number;
+    if (!pl_take_number(parser, value, 0, MOST_NS, &number))
+        return false;
+    *ns = (int64_t)number;
+    return true;
+}
+
+static bool take_work(struct pl_parser *parser, const char *value)
+{
+    return take_ns(parser, value, &last(parser)->work_ns);
+}
+
+static bool take_test(struct pl_parser *parser, const char *value)
+{
+    return take_ns(parser, value, &last(parser)->test_ns);
+}
+
+static bool take_kernel(struct pl_parser *parser, const char *value)
+{
+    for (int kernel = 0; kernel < PL_KERNEL_COUNT; kernel++)
+        if (strcmp(pl_kernel_names[kernel], value) == 0) {
+            last(parser)->kernel = (enum pl_kernel)kernel;
+            return true;
+        }
+    return pl_refuse(parser, "write 'registers' or 'memory'");
+}
+
+static bool take_triples(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 1, 100000, &last(parser)->triples);
+}
+
+const struct pl_key pl_overlap_keys[] = {
+    {"id", take_id, true},
+    {"bench", take_bench, true},
+    {"bytes", take_bytes, true},
+    {"work_ns", take_work, true},
+    {"kernel", take_kernel, false},
+    {"test_ns", take_test, false},
+    {"triples", take_triples, false},
+};
+const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
+
+bool pl_finish_overlap(struct pl_parser *parser)
+{
+    const struct pl_overlap *all = parser->plan->overlaps;
+    int count = parser->plan->overlap_count - 1;
+    if (parser->nprocs == 1)
+        return pl_refuse(parser, "overlap needs two ranks");
+    for (int i = 0; i < count; i++)
+        if (all[i].id == all[count].id) {
+            char id[16];
+            snprintf(id, sizeof id, "%d", all[count].id);
+            return pl_refuse_token(parser, "id", id, "line %d has the same id; choose another",
+                                   all[i].line);
+        }
+    return true;
+}

@@ -1,0 +1,201 @@
+"""Overlap cells: what they record, and ratios of a library whose overlap is known."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from plumbline.overlap.metric import latency, ratio
+from plumbline_db import ndjson
+from plumbline_db.records import Overlap, OverlapLatency
+from tests.probes.launch import Launch, Probe
+
+pytestmark = pytest.mark.mpi
+HERE = Path(__file__).parent
+BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead"]
+
+
+def patiently(check: Callable[[], None], attempts: int = 3) -> None:
+    """Others use the cores too: what is right in one launch of three is right."""
+    for left in reversed(range(attempts)):
+        try:
+            check()
+            return
+        except AssertionError:
+            if not left:
+                raise
+
+
+def cells(launch: Launch) -> dict[int, Overlap]:
+    assert launch.code == 0, launch.stderr
+    ndjson.decode(launch.out)
+    return {one.cell: one for one in launch.records if isinstance(one, Overlap)}
+
+
+def test_every_benchmark_delivers_and_keeps_all_times(probe: Probe) -> None:
+    lines = "".join(
+        f"overlap id={number} bench={name} bytes=1000 work_ns=20000 triples=7\n"
+        for number, name in enumerate(BENCHES)
+    )
+    launch = probe.run(f"set seed=5\n{lines}", 2)
+    found = cells(launch)
+    assert [found[number].bench for number in range(len(BENCHES))] == BENCHES
+    for one in found.values():
+        assert one.delivered
+        assert one.sent == (1024 if one.bench in ("vector", "structure") else 1000)
+        for times in (one.communication_ns, one.computation_ns, one.both_ns):
+            assert len(times) == 7 and all(0 < ns < 10**9 for ns in times)
+    latencies = [one for one in launch.records if isinstance(one, OverlapLatency)]
+    assert [one.when for one in latencies] == ["start", "end"]
+    assert all(len(one.ns) == 200 and min(one.ns) > 0 for one in latencies)
+
+
+@pytest.mark.parametrize("kernel", ["registers", "memory"])
+def test_work_takes_about_what_was_asked_for(probe: Probe, kernel: str) -> None:
+    """As calibrated a moment before; a factor of 2, for machines that others use too."""
+    line = f"overlap id=0 bench=overhead bytes=8 work_ns=400000 kernel={kernel} triples=31\n"
+
+    def check() -> None:
+        (one,) = cells(probe.run(line, 2)).values()
+        assert 200_000 < statistics.median(one.computation_ns) < 800_000
+        assert one.units > 1
+
+    patiently(check)
+
+
+def test_ranks_between_the_two_sleep(probe: Probe) -> None:
+    (one,) = cells(
+        probe.run("overlap id=3 bench=both bytes=8 work_ns=1000 triples=3\n", 4)
+    ).values()
+    assert one.cell == 3 and len(one.both_ns) == 3
+
+
+def test_asked_now_and_then(probe: Probe) -> None:
+    """The work is cut in the same pieces with and without a message."""
+    line = "overlap id=0 bench=sender bytes=8 work_ns=100000 test_ns=10000 triples=5\n"
+    (one,) = cells(probe.run(line, 2)).values()
+    assert one.test_ns == 10000 and one.delivered
+
+
+@pytest.fixture(scope="module")
+def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("mpicc") is None:
+        pytest.skip("no mpicc on PATH")
+    library = tmp_path_factory.mktemp("progress") / "libprogress.so"
+    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(HERE / "progress.c")]
+    subprocess.run([*words, "-o", str(library)], check=True, timeout=60)
+    return library
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("perfect", 0.0), ("serial", 1.0)])
+def test_a_library_whose_overlap_is_known(
+    probe: Probe, progress: Path, mode: str, expected: float
+) -> None:
+    """Messages of 300 us beside less and more work than that."""
+    lines = "".join(
+        f"overlap id={number} bench=overhead bytes=8 work_ns={ns} triples=50\n"
+        for number, ns in enumerate((150_000, 600_000))
+    )
+    known = {"LD_PRELOAD": str(progress), "PROGRESS": mode, "PROGRESS_NS": "300000"}
+
+    def check() -> None:
+        launch = probe.run(lines, 2, environment=known)
+        found = cells(launch)
+        (start, _) = [one for one in launch.records if isinstance(one, OverlapLatency)]
+        for one in found.values():
+            told = ratio(one, latency(start.ns))
+            assert told is not None and not told.noisy
+            assert told.communication == pytest.approx(300e-6, rel=0.1)
+            assert told.value == pytest.approx(expected, abs=0.1), one.work_ns
+
+    patiently(check)
+
+
+LINE = "overlap id=0 bench=sender bytes=1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("overlap id=0 bench=sideways bytes=1 work_ns=1", "no such benchmark"),
+        (LINE, "work_ns"),
+        (f"{LINE} work_ns=1 kernel=gpu", "registers"),
+        (f"{LINE} work_ns=1\n{LINE} work_ns=2", "same id"),
+    ],
+)
+def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
+    launch = probe.run(f"{lines}\n", 2)
+    assert launch.code == 2 and said in launch.stderr
+
+
+def test_one_rank_is_too_few(probe: Probe) -> None:
+    alone = probe.run(f"{LINE} work_ns=1\n", 1)
+    assert alone.code == 2 and "two ranks" in alone.stderr
+
+
+READ = """
+import ctypes, sys
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+into = ctypes.create_string_buffer(8)
+mine, theirs = Part(ctypes.addressof(into), 8), Part(int(sys.argv[2]), 8)
+call = ctypes.CDLL(None, use_errno=True).process_vm_readv
+sys.exit(call(int(sys.argv[1]), ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0) != 8)
+"""
+OFFER = """
+import ctypes, sys
+mine = ctypes.create_string_buffer(8)
+print(ctypes.addressof(mine), flush=True)
+sys.stdin.read()
+"""
+
+
+def memory_can_be_read() -> bool:
+    """One process reads from another that is not its child, as ranks do."""
+    words = [sys.executable, "-c", OFFER]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as offering:
+        assert offering.stdout is not None
+        address = offering.stdout.readline().strip()
+        reader = [sys.executable, "-c", READ, str(offering.pid), address]
+        done = subprocess.run(reader, capture_output=True, check=False, timeout=20)
+        offering.terminate()
+    return done.returncode == 0
+
+
+def test_who_copies_pays(probe: Probe) -> None:
+    """Open MPI 4.1 within a node, where one process may read another's memory: the receiver copies,
+    so that the sender's message goes on beside its work, and the receiver's does not. Without that
+    both copy."""
+    if not memory_can_be_read():
+        pytest.skip("processes may not read each other's memory here (no CMA)")
+    lines = "".join(
+        f"overlap id={number} bench={name} bytes={size} work_ns={size // 6} triples=60\n"
+        for number, (name, size) in enumerate(
+            (name, size) for name in ("sender", "receiver") for size in (1 << 19, 1 << 21)
+        )
+    )
+
+    def check(mechanism: str) -> None:
+        knob = {"OMPI_MCA_btl_vader_single_copy_mechanism": mechanism}
+        launch = probe.run(lines, 2, environment=knob)
+        found = cells(launch)
+        if not launch.header.library.startswith("Open MPI v4"):
+            pytest.skip("not Open MPI 4")
+        (start, _) = [one for one in launch.records if isinstance(one, OverlapLatency)]
+        for one in found.values():
+            told = ratio(one, latency(start.ns))
+            assert told is not None
+            if one.bench == "sender" and mechanism == "cma":
+                assert told.value < 0.2, (one.bytes, told)
+            else:
+                assert told.value > 0.8, (mechanism, one.bench, one.bytes, told)
+
+    for mechanism in ("cma", "none"):
+        patiently(partial(check, mechanism))

@@ -1,0 +1,1 @@
+"""Overlap of communication and computation."""
