@@ -16,7 +16,7 @@ from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed, names
 from plumbline.plan import Plan, PlanCase, RoundTrips
 from plumbline.search.effort import Effort
-from plumbline.settings import load
+from plumbline.settings import Settings, load
 from plumbline.simulation import Simulation
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
@@ -35,17 +35,22 @@ class Measured(msgspec.Struct):
     messages: dict[int, float]
 
 
-def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
+def simulated(settings: Settings) -> Workbench:
+    """Skips where there is no SimGrid, or nothing is built for it."""
     if shutil.which("smpirun") is None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
-    settings = msgspec.structs.replace(settings, simulate=machine)
     try:
-        bench = workbench(settings=settings)
+        return workbench(settings=settings)
     except PlumblineError as error:
         if "make build" not in str(error):
             raise
         pytest.skip(f"not built for SimGrid: {error}")
+
+
+def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
+    settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
+    settings = msgspec.structs.replace(settings, simulate=machine)
+    bench = simulated(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
     run, records = campaign.starter(bench, settings).start("c", "s", 0, plan.text(), {})
@@ -183,15 +188,8 @@ SEGMENTS = {"bcast_chain": ("", *(f":segment_bytes={size}" for size in (1024, 81
 @pytest.mark.parametrize("nodes", [8, 4])
 def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) -> None:
     """So that what it shows to be slow is slow; with one rank a node and with two."""
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
-    try:
-        bench = workbench(settings=settings)
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
+    bench = simulated(settings)
     starter = campaign.starter(bench, settings)
 
     def seconds(cases: Sequence[PlanCase], options: dict[str, str]) -> list[float]:
