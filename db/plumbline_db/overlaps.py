@@ -64,3 +64,9 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
     ]
     start = [one for one in found if one.when == "start"]
     return [*start, *cells, *(one for one in found if one.when == "end")]
+
+
+def of_launch(db: Database, id: str) -> list[ProbeRecord]:
+    """The same, by the id of a launch."""
+    ((number,),) = db.rows("SELECT number FROM run WHERE id = :id", {"id": id})
+    return of_run(db, number)

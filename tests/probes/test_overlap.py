@@ -110,7 +110,7 @@ def test_a_library_whose_overlap_is_known(
         found = cells(launch)
         (start, _) = [one for one in launch.records if isinstance(one, OverlapLatency)]
         for one in found.values():
-            told = ratio(one, latency(start.ns))
+            told = ratio([(one, latency(start.ns))])
             assert told is not None and not told.noisy
             assert told.communication == pytest.approx(300e-6, rel=0.1)
             assert told.value == pytest.approx(expected, abs=0.1), one.work_ns
@@ -190,7 +190,7 @@ def test_who_copies_pays(probe: Probe) -> None:
             pytest.skip("not Open MPI 4")
         (start, _) = [one for one in launch.records if isinstance(one, OverlapLatency)]
         for one in found.values():
-            told = ratio(one, latency(start.ns))
+            told = ratio([(one, latency(start.ns))])
             assert told is not None
             if one.bench == "sender" and mechanism == "cma":
                 assert told.value < 0.2, (one.bytes, told)

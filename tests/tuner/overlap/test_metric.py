@@ -27,7 +27,7 @@ def cell(communication: list[int], computation: list[int], both: list[int], **mo
 )
 def test_the_longer_of_the_two_and_a_share_of_the_shorter(both: int, expected: float) -> None:
     for alone in ((100, 300), (300, 100)):
-        found = ratio(cell([alone[0]] * 9, [alone[1]] * 9, [both] * 9), 0)
+        found = ratio([(cell([alone[0]] * 9, [alone[1]] * 9, [both] * 9), 0)])
         assert found is not None and found.value == pytest.approx(expected)
         assert (found.low, found.high) == pytest.approx((expected, expected))
         assert not found.noisy
@@ -35,7 +35,7 @@ def test_the_longer_of_the_two_and_a_share_of_the_shorter(both: int, expected: f
 
 def test_empty_messages_are_taken_off_and_halves_are_halves() -> None:
     """10 ns of latency: communication (210 - 10) / 2 = 100, both (410 - 10) / 2 = 200."""
-    found = ratio(cell([210] * 5, [100] * 5, [410] * 5, latencies=1, halves=2), 10.0)
+    found = ratio([(cell([210] * 5, [100] * 5, [410] * 5, latencies=1, halves=2), 10.0)])
     assert found is not None
     assert (found.communication, found.computation, found.both) == pytest.approx(
         (100e-9, 100e-9, 200e-9)
@@ -53,18 +53,26 @@ def test_the_interval_covers_what_is_true() -> None:
             np.rint(middle * (1 + 0.05 * chance.standard_normal(50))).astype(int).tolist()
             for middle in (100_000, 200_000, 250_000)
         ]
-        found = ratio(cell(*drawn), 0, seed=trial)
+        found = ratio([(cell(*drawn), 0)], seed=trial)
         assert found is not None
         covered += found.low <= 0.5 <= found.high
     assert covered >= 88
 
 
 def test_where_there_is_no_ratio() -> None:
-    assert ratio(CELL, 0) is None
-    assert ratio(cell([5], [5], [5], delivered=False), 0) is None
-    assert ratio(cell([5], [5], [5], latencies=1), 5.0) is None
+    assert ratio([]) is None and ratio([(CELL, 0)]) is None
+    assert ratio([(cell([5], [5], [5], delivered=False), 0)]) is None
+    assert ratio([(cell([5], [5], [5], latencies=1), 5.0)]) is None
 
 
 def test_times_that_scatter_by_more_than_the_shorter_say_nothing() -> None:
-    found = ratio(cell([10, 10, 10], [100, 140, 60], [100, 150, 60]), 0)
+    found = ratio([(cell([10, 10, 10], [100, 140, 60], [100, 150, 60]), 0)])
     assert found is not None and found.noisy
+
+
+def test_launches_that_differ_widen_the_interval() -> None:
+    """Perfect in one half of the launches, one after the other in the rest."""
+    good, poor = cell([100] * 20, [300] * 20, [300] * 20), cell([100] * 20, [300] * 20, [400] * 20)
+    found = ratio([(good, 0), (poor, 0), (good, 0), (poor, 0)])
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0, 1))

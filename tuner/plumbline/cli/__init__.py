@@ -22,6 +22,7 @@ COMMANDS = {
     "variants": "Our alternatives to each function, and the best of them.",
     "nrep": "How many repetitions each function and size needs.",
     "pingpong": "Latency and bandwidth between ranks, by class of pair.",
+    "overlap": "How much of a message goes on beside computation.",
     "platform": "The platform file of a simulated machine, or of a twin.",
     "results": "Violation tables, winners and costs of a campaign.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from plumbline_db.records import Overlap
 
-_DRAWS = 1000
+_DRAWS = 400
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
 
 
 class Ratio(msgspec.Struct, frozen=True):
     """Seconds of communication alone, computation alone and both, and what both take beyond the
     longer of the two, over the shorter: 0 is perfect overlap, 1 one after the other, more is worse
-    than that. `low`, `high`: 95 %, by resampling whole triples. `noisy`: the times of the cell
-    scatter by more than the shorter of the two, so that the ratio says nothing."""
+    than that. `low`, `high`: 95 %, by resampling launches and whole triples. `noisy`: the times of
+    the cell scatter by more than the shorter of the two, so that the ratio says nothing."""
 
     communication: float
     computation: float
@@ -35,24 +35,22 @@ def latency(ns: Sequence[int]) -> float:
     return float(np.median(ns))
 
 
-def ratio(cell: Overlap, latency_ns: float, seed: int = 1) -> Ratio | None:
-    """None where nothing was timed, or there is nothing to overlap."""
-    if not cell.delivered or not cell.both_ns:
+def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
+    """Of one cell, by launch, each with its latency in nanoseconds. None where nothing was timed,
+    or there is nothing to overlap."""
+    found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
+    if not found:
         return None
-    off = cell.latencies * latency_ns
-    communication = (np.asarray(cell.communication_ns, dtype=float) - off) / cell.halves
-    both = (np.asarray(cell.both_ns, dtype=float) - off) / cell.halves
-    computation = np.asarray(cell.computation_ns, dtype=float)
-    times = np.stack([communication, computation, both])
-    middle = np.median(times, axis=1)
+    count = min(one.shape[1] for one in found)
+    times = np.stack([one[:, :count] for one in found])  # launch, kind, triple
+    middle = np.median(times, axis=(0, 2))
     shorter = float(min(middle[0], middle[1]))
     if shorter <= 0:
         return None
-    count = times.shape[1]
-    drawn = np.random.default_rng(seed).integers(0, count, (_DRAWS, count))
-    found = _ratios(np.median(times[:, drawn], axis=2))
-    low, high = np.quantile(found[np.isfinite(found)], (0.025, 0.975))
-    scatter = _MAD * float(np.max(np.median(np.abs(times - middle[:, None]), axis=1)))
+    drawn = _ratios(_resampled(times, seed))
+    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
+    apart = np.abs(times - middle[None, :, None])
+    scatter = _MAD * float(np.max(np.median(apart, axis=(0, 2))))
     return Ratio(
         communication=float(middle[0]) / 1e9,
         computation=float(middle[1]) / 1e9,
@@ -62,6 +60,25 @@ def ratio(cell: Overlap, latency_ns: float, seed: int = 1) -> Ratio | None:
         high=float(high),
         noisy=scatter > shorter,
     )
+
+
+def _times(cell: Overlap, latency_ns: float) -> NDArray[np.float64]:
+    """Communication, computation and both, a row each, without empty messages, of one half."""
+    off = cell.latencies * latency_ns
+    communication = (np.asarray(cell.communication_ns, dtype=float) - off) / cell.halves
+    both = (np.asarray(cell.both_ns, dtype=float) - off) / cell.halves
+    return np.stack([communication, np.asarray(cell.computation_ns, dtype=float), both])
+
+
+def _resampled(times: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Medians of launches that are drawn with replacement, and of triples drawn in each: a column
+    a draw."""
+    launches, _, count = times.shape
+    chance = np.random.default_rng(seed)
+    which = chance.integers(0, launches, (_DRAWS, launches, 1))
+    triples = chance.integers(0, count, (_DRAWS, launches, count))
+    taken = times[which, :, triples]  # draw, launch, triple, kind
+    return np.asarray(np.median(taken, axis=(1, 2)).T)
 
 
 def _ratios(middles: NDArray[np.float64]) -> NDArray[np.float64]:
