@@ -245,3 +245,10 @@ def test_too_few_untouched_cells_say_nothing_about_it() -> None:
     assert without_launch_factor(before, [winner()]) == before
     touched = shared(REFERENCE_CELLS)
     assert without_launch_factor(touched, [winner(), winner("MPI_Bcast")]) == touched
+
+
+def test_a_setting_of_the_whole_process_touches_the_anchors_too() -> None:
+    """All messages take 20 % longer under it: that is its effect, and no factor of the launch."""
+    slower = {cell: [0.2 for _ in logs] for cell, logs in shared(REFERENCE_CELLS).items()}
+    anchors = [[0.2 for _ in logs] for logs in slower.values()] * 2
+    assert without_launch_factor(slower, [winner("*")], anchors) == slower

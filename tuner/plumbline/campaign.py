@@ -324,6 +324,8 @@ class Loop:
                 self._dropped(suite, one, why)
             left = self._replaced(winners, [one for one, _ in refused], fixed)
             winners, refused = self._together(left)
+            if not winners:
+                return [], list(current), True
         self._files.stage(stage)
         self._files.write(winners)
         environment = self._files.environment()

@@ -67,7 +67,8 @@ class Pairs:
         ]
         touched = {winner.function for winner in self._winners}
         seen = sum(case.function not in touched for case in left)
-        anchors = [] if seen >= REFERENCE_CELLS else list(self._anchors)
+        needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
+        anchors = list(self._anchors) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
         tuned = self._series(suite, cases, seed, self._environment)
         plain = self._series(f"{suite}-default", [*left, *anchors], seed, {})
@@ -163,13 +164,12 @@ def without_launch_factor(
 ) -> dict[Target, list[float]]:
     """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
     the functions that no winner touches, and in `anchors`: the median of their log ratios, pair by
-    pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are."""
+    pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are; so they
+    do where a winner is about the process as a whole, as it touches everything."""
     touched = {winner.function for winner in winners}
-    reference = [
-        logs
-        for cell, logs in ratios.items()
-        if touched.isdisjoint((cell.function, EVERY_FUNCTION)) and logs
-    ]
+    if EVERY_FUNCTION in touched:
+        return {cell: list(logs) for cell, logs in ratios.items()}
+    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
     reference += anchors
     if len(reference) < REFERENCE_CELLS:
         return {cell: list(logs) for cell, logs in ratios.items()}

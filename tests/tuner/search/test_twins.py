@@ -111,6 +111,23 @@ def test_what_it_took_before_winners_were_in_force() -> None:
     assert found["MPI_Bcast", MPICH] == "it took 1.82 times as long as the best at 64 bytes"
 
 
+def test_what_is_made_of_others_that_have_changed_is_measured_again() -> None:
+    """GB is Gather, then Bcast, as they are."""
+    cell = Target("MPI_Allgather", 64)
+    made = Candidate(knobs=(("smpi/allgather", "GB"),))
+    before = Evidence(exact=True)
+    default = Case(cell.function, "default", {}, "default", 64, "MPI_BYTE", "MPI_BOR", 0)
+    times = LaunchSamples(default, [1], [np.array([1000], dtype=np.int64)])
+    before.add([times], blocks=1)
+    before.add_cold(cell, made, 1, 1.0)
+    now = Evidence(exact=True)
+    now.add([times], blocks=1)
+    for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
+        rule = Rule(tolerance=0.05, before=before, changed=frozenset({changed}))
+        found = passed_over(menu(), now, {cell: [made]}, {cell: [made]}, rule)
+        assert bool(found) is out
+
+
 @pytest.mark.parametrize(("sizes", "out"), [("one", {FLAT, CHAIN}), ("each", set())])
 def test_sizes_where_no_variant_raced(sizes: str, out: set[Candidate]) -> None:
     """One choice for all sizes is none where a searched size says so; a choice for each size may

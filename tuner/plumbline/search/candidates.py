@@ -93,6 +93,13 @@ class Menu:
         algorithm = dict(candidate.knobs)[entry.knob]
         return set(names().ours_like(self._space.family, function, algorithm))
 
+    def calls(self, function: str, candidate: Candidate) -> list[str]:
+        """Functions that an algorithm of the library is made of."""
+        entry = self._space.of(function)
+        if entry is None or not candidate.is_knobs:
+            return []
+        return entry.algorithm(dict(candidate.knobs)[entry.knob]).calls
+
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Whether it can be put in force only for a launch as a whole."""
         entry = self._space.of(function)

@@ -137,7 +137,8 @@ class Judge:
             return f"going on is expected to gain less than {_percent(least)}"
         if effort.repeats:
             return said
-        return f"{said} in {counted}, the most that a race takes" if last else ""
+        taken = "that such a size gets" if of.most else "that a race takes"
+        return f"{said} in {counted}, the most {taken}" if last else ""
 
     def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
         """The bound's time over the default's in the same launches."""

@@ -49,18 +49,19 @@ class Race:
         *,
         past: Past | None = None,
         before: Evidence | None = None,
+        changed: Collection[str] = (),
         earlier: neighbours.Earlier = neighbours.nothing,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
-        `before`: with winners in force, what is known without them. `earlier`: what was
-        found for a cell elsewhere."""
+        `before`: with winners in force, what is known without them; `changed`: the functions that
+        they are about. `earlier`: what was found for a cell elsewhere."""
         self.suite = suite
         self._lab = lab
         self._menu = menu
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
-        self._lasting = past is not None and before is None
+        self._lasting = past is not None and not environment
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
         self._heats = Heats(
@@ -71,7 +72,12 @@ class Race:
             suite,
             past,
             self._has_time,
-            rule=Rule(alike=effort.alike, tolerance=effort.tolerance, before=before),
+            rule=Rule(
+                alike=effort.alike,
+                tolerance=effort.tolerance,
+                before=before,
+                changed=frozenset(changed),
+            ),
         )
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []

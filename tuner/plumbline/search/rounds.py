@@ -263,8 +263,9 @@ class Rounds:
             effort = ONE_LAUNCH
             past = self._known()
             if environment:
-                before = past.evidence
-                past = Past(before.only(partial(_is_untouched, menu, in_force)))
+                whole = any(one.function == EVERY_FUNCTION for one in in_force)
+                before = None if whole else past.evidence
+                past = Past(past.evidence.only(partial(_is_untouched, menu, in_force)))
         effort = msgspec.structs.replace(
             effort,
             at_once=self._at_once,
@@ -283,6 +284,7 @@ class Rounds:
             suite,
             past=past,
             before=before,
+            changed=[one.function for one in in_force],
             earlier=earlier,
         )
 

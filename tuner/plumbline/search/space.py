@@ -42,12 +42,14 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
-    value wants beside it. `left_out` says why it is never tried."""
+    value wants beside it; `calls`: functions of the library that it is made of, with whatever is in
+    force for them. `left_out` says why it is never tried."""
 
     name: str
     summary: str
     id: int = 0
     needs: dict[str, str] = {}
+    calls: list[str] = []
     left_out: str = ""
     commutative_only: bool = False
     power_of_two: bool = False

@@ -18,11 +18,13 @@ Entries = Mapping[Target, Sequence[Candidate]]
 
 class Rule(msgspec.Struct, frozen=True):
     """So many times as long as what sends the same messages may a candidate take (`alike`), and
-    so much more than `before`, when the library was as it is (`tolerance`)."""
+    so much more than `before`, when the library was as it is (`tolerance`); since then functions
+    have `changed`."""
 
     alike: float = math.inf
     tolerance: float = math.inf
     before: Evidence | None = None
+    changed: frozenset[str] = frozenset()
 
 
 class _Behind(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def _behind(
     candidate: Candidate,
     racing: Sequence[Candidate],
 ) -> _Behind | None:
-    if rule.before is not None:
+    if rule.before is not None and rule.changed.isdisjoint(menu.calls(target.function, candidate)):
         logs = _logs(rule.before, target)
         if candidate in logs:
             within, witness = math.log1p(rule.tolerance), "it took"
