@@ -78,8 +78,8 @@ class Menu:
         return {one.name for one in ours if (one.function, one.kind) == (function, "mockup")}
 
     def anchors(self, function: str) -> list[str]:
-        """Variants of ours that send messages and call no other collective: a cold candidate of the
-        library changes none of them. Those that take any arguments come first."""
+        """Variants of ours that send messages and are made of no other collective: a cold candidate
+        of the library changes none of them. Those that take any arguments come first."""
         ours = [one for one in self._witnesses if one.function == function]
         plain = [one for one in ours if one.kind != "mockup"]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))

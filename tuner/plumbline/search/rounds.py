@@ -375,8 +375,8 @@ class Rounds:
 def _is_untouched(
     menu: Menu, in_force: Sequence[Winner], target: Target, candidate: Candidate
 ) -> bool:
-    """It sends messages and calls nothing that a winner in force is about, not even where its ranks
-    start together."""
+    """It sends messages and is made of nothing that a winner in force is about, not even where its
+    ranks start together."""
     barrier = any(one.function in ("MPI_Barrier", EVERY_FUNCTION) for one in in_force)
     return not barrier and candidate.variant.partition(":")[0] in menu.anchors(target.function)
 
