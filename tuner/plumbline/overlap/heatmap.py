@@ -12,6 +12,11 @@ from plumbline.overlap.suite import Cell, lines
 
 _COLUMNS = 3
 _SIDE = 230  # pixels
+_LABELS = 6  # on the axis of sizes
+_BYTES = (
+    "datum.value >= 1048576 ? round(10 * datum.value / 1048576) / 10 + 'M' : "
+    "datum.value >= 1024 ? round(10 * datum.value / 1024) / 10 + 'k' : datum.value"
+)
 
 
 def sheet(title: str, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -20,6 +25,7 @@ def sheet(title: str, cells: Sequence[Cell]) -> dict[str, Any]:
     return {
         "title": {"text": title, "anchor": "start"},
         "background": "white",
+        "config": {"aria": False},  # a sentence for every box
         "columns": _COLUMNS,
         "concat": [
             one_map(bench, [one for one in cells if one.bench == bench]) for bench in benches
@@ -45,7 +51,13 @@ def one_map(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
         "field": "x",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "bytes", "format": "~s", "grid": False, "tickCount": 6},
+        "axis": {
+            "title": "bytes",
+            "values": sizes[:: max(1, len(sizes) // _LABELS)],
+            "labelExpr": _BYTES,
+            "labelOverlap": True,
+            "grid": False,
+        },
     }
     y = {
         "field": "y",
@@ -60,6 +72,7 @@ def one_map(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
             "domain": [0, 0.5, 1, 2],
             "range": ["#000000", "#7b1fa2", "#e53020", "#ffee33"],
             "clamp": True,
+            "interpolate": "rgb",
         },
         "legend": {"title": "overhead ratio", "values": [0, 0.5, 1, 1.5, 2]},
     }
