@@ -22,8 +22,8 @@ HERE = Path(__file__).parent
 BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead"]
 
 
-def patiently(check: Callable[[], None], attempts: int = 3) -> None:
-    """Others use the cores too: what is right in one launch of three is right."""
+def patiently(check: Callable[[], None], attempts: int = 6) -> None:
+    """Others use the cores too: what is right in one launch of some is right."""
     for left in reversed(range(attempts)):
         try:
             check()
