@@ -70,5 +70,27 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == found
     table = plumbline(*words)
     assert "receiver" in table.stdout and "64k" in table.stdout
-    wrong = plumbline("overlap", "--benches", "sideways", "--db", str(tmp_path / "plumbline.db"))
-    assert wrong.returncode == 2 and "sender, receiver" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--benches", "sideways"], "sender, receiver"),
+        (["--work", "0"], "nothing to overlap with"),
+        (["--work", "x"], "--work takes whole numbers"),
+        (["--sizes", "-5"], "--sizes must not be negative"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    done = plumbline("overlap", *words, "--db", str(tmp_path / "plumbline.db"))
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "plumbline.db"
+    words = ["--svg", str(tmp_path / "missing" / "maps.svg"), "--db", str(database)]
+    done = plumbline("overlap", *words)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "missing" in done.stderr and not database.exists()

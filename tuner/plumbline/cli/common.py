@@ -173,14 +173,14 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
         write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in one))
 
 
-def sizes_of(text: str) -> list[int]:
-    """Sizes in bytes out of an option with commas between."""
+def sizes_of(text: str, option: str = "--sizes") -> list[int]:
+    """Sizes in bytes, or other whole numbers, out of an option with commas between."""
     try:
         sizes = [int(word) for word in text.split(",")]
     except ValueError:
-        raise click.UsageError("--sizes takes whole numbers with commas between") from None
+        raise click.UsageError(f"{option} takes whole numbers with commas between") from None
     if min(sizes) < 0:
-        raise click.UsageError("--sizes must not be negative")
+        raise click.UsageError(f"{option} must not be negative")
     return sizes
 
 

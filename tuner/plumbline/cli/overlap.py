@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="The heat maps.")
+@click.option("--svg", type=common.NewFile(), help="Write the heat maps into this file.")
 @click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
 @common.mpi_option
 @common.db_option
@@ -80,6 +80,9 @@ def command(
     from plumbline_db.errors import UsageError
 
     every_size, every_work = suite.axes(quick=quick)
+    microseconds = common.sizes_of(work, "--work") if work else []
+    if 0 in microseconds:
+        raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = tuple(benches.split(",")) if benches else suite.BENCHES
     for name in chosen:
         if name not in suite.BENCHES:
@@ -88,7 +91,7 @@ def command(
         nprocs,
         tuple(dict.fromkeys(chosen)),
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
-        tuple(sorted({1000 * one for one in common.sizes_of(work)})) if work else every_work,
+        tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
         1000 * test_us,
         triples,
@@ -113,7 +116,7 @@ def command(
 
         library = bench.installation.library
         title = f"{library.version_string.partition(',')[0]}, {nprocs} ranks, {kernel}"
-        svg.write_text(chart.render(heatmap.sheet(title, found)), encoding="utf-8")
+        common.write(svg, chart.render(heatmap.sheet(title, found)))
     if as_json:
         common.print_json({"id": row.id, "nprocs": nprocs, "cells": msgspec.to_builtins(found)})
     else:
