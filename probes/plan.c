@@ -150,7 +150,8 @@ static bool take_overlap(struct pl_parser *parser, char **rest)
     struct pl_overlap *o = append(&plan->overlaps, &plan->overlap_count, sizeof *plan->overlaps);
     if (!o)
         return no_memory(parser);
-    *o = (struct pl_overlap){.line = parser->error->line, .triples = 50};
+    *o = (struct pl_overlap){
+        .line = parser->error->line, .function = PL_FUNCTION_COUNT, .requests = 1, .triples = 50};
     return take_tokens(parser, "overlap", pl_overlap_keys, pl_overlap_key_count, rest) &&
            pl_finish_overlap(parser);
 }

@@ -67,6 +67,11 @@ struct pl_overlap {
     int64_t work_ns; /* nominal: by the calibration */
     int64_t test_ns; /* of work between two MPI_Test; 0: none */
     enum pl_kernel kernel;
+    enum pl_function function; /* of a collective benchmark */
+    int requests;              /* pending at the same time, to each peer */
+    int threads;               /* of computation or communication, by benchmark; 0: none */
+    bool helper;               /* a thread of ours asks the library meanwhile */
+    int traced;                /* of how many last triples events are recorded */
     int triples;
 };
 

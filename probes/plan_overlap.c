@@ -59,6 +59,37 @@ static bool take_kernel(struct pl_parser *parser, const char *value)
     return pl_refuse(parser, "write 'registers' or 'memory'");
 }
 
+static bool take_function(struct pl_parser *parser, const char *value)
+{
+    last(parser)->function = pl_function_by_name(value);
+    return last(parser)->function < PL_FUNCTION_COUNT ||
+           pl_refuse(parser, "no such function; 'probe --list' names them");
+}
+
+static bool take_requests(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 1, 1024, &last(parser)->requests);
+}
+
+static bool take_threads(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 0, 1024, &last(parser)->threads);
+}
+
+static bool take_helper(struct pl_parser *parser, const char *value)
+{
+    int helper;
+    if (!pl_take_int(parser, value, 0, 1, &helper))
+        return false;
+    last(parser)->helper = helper;
+    return true;
+}
+
+static bool take_traced(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 0, 100, &last(parser)->traced);
+}
+
 static bool take_triples(struct pl_parser *parser, const char *value)
 {
     return pl_take_int(parser, value, 1, 100000, &last(parser)->triples);
@@ -71,6 +102,11 @@ const struct pl_key pl_overlap_keys[] = {
     {"work_ns", take_work, true},
     {"kernel", take_kernel, false},
     {"test_ns", take_test, false},
+    {"function", take_function, false},
+    {"requests", take_requests, false},
+    {"threads", take_threads, false},
+    {"helper", take_helper, false},
+    {"traced", take_traced, false},
     {"triples", take_triples, false},
 };
 const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
@@ -81,6 +117,11 @@ bool pl_finish_overlap(struct pl_parser *parser)
     int count = parser->plan->overlap_count - 1;
     if (parser->nprocs == 1)
         return pl_refuse(parser, "overlap needs two ranks");
+    if (all[0].bench->players != all[count].bench->players)
+        return pl_refuse_token(parser, "bench", all[count].bench->name,
+                               "not all ranks that take part in %s do so in the first one; put it "
+                               "into a plan of its own",
+                               all[count].bench->name);
     for (int i = 0; i < count; i++)
         if (all[i].id == all[count].id) {
             char id[16];

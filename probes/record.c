@@ -277,8 +277,8 @@ static void record_list(struct pl_json *json, const char *name, const int64_t *n
     pl_json_end(json);
 }
 
-void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int64_t sent,
-                       int64_t units, bool good, const int64_t *ns)
+void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                       int64_t sent, int64_t units, const int64_t *ns)
 {
     struct pl_json *json = start(record, "overlap");
     const int count = cell->triples;
@@ -292,7 +292,13 @@ void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, 
     pl_json_integer(json, "units", units);
     pl_json_integer(json, "latencies", cell->bench->latencies);
     pl_json_integer(json, "halves", cell->bench->halves);
-    pl_json_bool(json, "delivered", good);
+    pl_json_integer(json, "rank", rank);
+    pl_json_text(json, "function",
+                 cell->function == PL_FUNCTION_COUNT ? "" : pl_function_name(cell->function));
+    pl_json_integer(json, "requests", cell->requests);
+    pl_json_integer(json, "threads", cell->threads);
+    pl_json_bool(json, "helper", cell->helper);
+    pl_json_bool(json, "delivered", ns != NULL);
     record_list(json, "communication_ns", ns, count);
     record_list(json, "computation_ns", ns ? ns + count : NULL, count);
     record_list(json, "both_ns", ns ? ns + 2 * count : NULL, count);

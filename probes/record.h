@@ -60,10 +60,10 @@ void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char 
 /* The round trips of a line of the plan between two ranks, line->reps of them. */
 void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
                         const struct pl_pingpong *line, const int64_t *ns);
-/* `ns`: of communication, computation and both, cell->triples each; NULL where the data that came
- * were not those that were sent (`good` is false). `sent`: bytes. */
-void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int64_t sent,
-                       int64_t units, bool good, const int64_t *ns);
+/* `ns`: of communication, computation and both on `rank`, cell->triples each; NULL where the data
+ * that came were not those that were sent. `sent`: bytes of a message. */
+void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                       int64_t sent, int64_t units, const int64_t *ns);
 void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
                                int count);
 void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,

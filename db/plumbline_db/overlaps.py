@@ -17,12 +17,13 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     db.many(
         """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
-               :computation, :both)""",
+               :computation, :both, :rank, :function, :requests, :threads, :helper)""",
         [
             msgspec.structs.asdict(one)
             | {
                 "run": run,
                 "position": position,
+                "helper": int(one.helper),
                 "delivered": int(one.delivered),
                 "communication": blob(one.communication_ns),
                 "computation": blob(one.computation_ns),
@@ -46,14 +47,15 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
     were measured, latency at the end."""
     rows = db.rows(
         """SELECT cell, bench, bytes, sent, kernel, work_ns, test_ns, units, latencies, halves,
-               delivered, communication, computation, both
+               rank, function, requests, threads, helper, delivered, communication, computation,
+               both
            FROM overlap WHERE run = :run ORDER BY position""",
         {"run": run},
     )
     names = Overlap.__struct_fields__
     cells = []
     for row in rows:
-        values = (*row[:10], bool(row[10]), *map(times, row[11:]))
+        values = (*row[:14], bool(row[14]), bool(row[15]), *map(times, row[16:]))
         cells.append(Overlap(**dict(zip(names, values, strict=True))))
     found = [
         OverlapLatency(when, times(ns))

@@ -197,11 +197,12 @@ class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
 
 
 class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
-    """A cell of an overlap benchmark: nanoseconds of communication alone, computation alone and
-    both, triple by triple. A time of communication is (ns - `latencies` times that of an empty
-    message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work for
-    `work_ns` by the calibration. Without `delivered` the data that came were not those that were
-    sent, and nothing was timed."""
+    """A cell of an overlap benchmark on one rank: nanoseconds of communication alone, computation
+    alone and both, triple by triple. A time of communication is (ns - `latencies` times that of an
+    empty message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work for
+    `work_ns` by the calibration; `requests` pending to each peer; `function` of a collective
+    benchmark, else empty; `helper`: a thread of the probe asks the library meanwhile. Without
+    `delivered` the data that came were not those that were sent, and nothing was timed."""
 
     cell: int
     bench: str
@@ -213,6 +214,11 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     units: int
     latencies: int
     halves: int
+    rank: int
+    function: str
+    requests: int
+    threads: int
+    helper: bool
     delivered: bool
     communication_ns: list[int]
     computation_ns: list[int]

@@ -30,17 +30,24 @@ struct field {
     const struct pl_plan *plan;
     const struct pl_world *world;
     struct pl_record *record;
+    enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
     char *out, *in;
+    MPI_Request *pending;
     int64_t *ns; /* of the three parts, one after the other */
     int *order;
     int64_t timed_ns;
 };
 
-static bool is_active(const struct field *field)
+static bool plays(const struct field *field, int rank)
 {
-    return field->world->rank == 0;
+    return field->players != PL_PAIR || rank == 0 || rank == field->world->size - 1;
+}
+
+static bool is_active(const struct field *field, int rank)
+{
+    return field->players == PL_ALL_ACTIVE || rank == 0;
 }
 
 static size_t area_bytes(void)
@@ -60,25 +67,34 @@ static void *allocate(size_t bytes)
     return memory ? memset(memory, 0, size) : NULL;
 }
 
-/* Memory for the largest cell, and the work calibrated; on the two sides only. */
+static int blocks(const struct field *field, const struct pl_bench *bench)
+{
+    return bench->in_blocks ? field->world->size : 1;
+}
+
+/* Memory for the largest cell, and the work calibrated; on those who play only. */
 static bool prepare(struct field *field)
 {
     const struct pl_plan *plan = field->plan;
     bool wanted[PL_KERNEL_COUNT] = {false};
-    size_t bytes = 0, triples = 0;
+    size_t bytes = 0, triples = 0, pending = 0;
     for (int i = 0; i < plan->overlap_count; i++) {
         const struct pl_overlap *cell = &plan->overlaps[i];
         struct pl_message message = pl_message_of(cell->bench->layout, cell->bytes);
-        bytes = message.extent > bytes ? message.extent : bytes;
+        size_t messages = (size_t)cell->requests * (size_t)blocks(field, cell->bench);
+        bytes = messages * message.extent > bytes ? messages * message.extent : bytes;
         triples = (size_t)cell->triples > triples ? (size_t)cell->triples : triples;
+        pending = (size_t)cell->requests > pending ? (size_t)cell->requests : pending;
         wanted[cell->kernel] = true;
         pl_message_free(&message);
     }
     field->out = allocate(bytes);
     field->in = allocate(bytes);
+    /* To every rank, and from it. */
+    field->pending = calloc(2 * pending * (size_t)field->world->size, sizeof *field->pending);
     field->ns = calloc(triples * PL_PART_COUNT, sizeof *field->ns);
     field->order = calloc((size_t)plan->overlap_count, sizeof *field->order);
-    return field->out && field->in && field->ns && field->order &&
+    return field->out && field->in && field->pending && field->ns && field->order &&
            pl_work_open(&field->work, plan->clock, wanted, area_bytes());
 }
 
@@ -89,75 +105,142 @@ static void release(struct field *field)
     pl_work_close(&field->work);
     free(field->out);
     free(field->in);
+    free(field->pending);
     free(field->ns);
     free(field->order);
 }
 
-/* Both sides do as much: what the active one has calibrated. */
-static int64_t agreed_units(const struct field *field, enum pl_kernel kernel, int64_t ns, int peer)
+/* All sides do as much: what rank 0 has calibrated. */
+static int64_t agreed_units(const struct field *field, enum pl_kernel kernel, int64_t ns)
 {
-    int64_t units = is_active(field) ? pl_work_units(&field->work, kernel, ns) : 0;
-    if (is_active(field))
-        PMPI_Send(&units, 1, MPI_INT64_T, peer, PL_TAG_READY, field->comm);
-    else
-        PMPI_Recv(&units, 1, MPI_INT64_T, peer, PL_TAG_READY, field->comm, MPI_STATUS_IGNORE);
+    int64_t units = 0;
+    if (field->world->rank > 0) {
+        PMPI_Recv(&units, 1, MPI_INT64_T, 0, PL_TAG_READY, field->comm, MPI_STATUS_IGNORE);
+        return units;
+    }
+    units = pl_work_units(&field->work, kernel, ns);
+    for (int rank = 1; rank < field->world->size; rank++)
+        if (plays(field, rank))
+            PMPI_Send(&units, 1, MPI_INT64_T, rank, PL_TAG_READY, field->comm);
     return units;
 }
 
 static int64_t play(const struct field *field, const struct pl_bench *bench,
                     const struct pl_round *round)
 {
+    bool active = is_active(field, round->rank);
+    if (field->players == PL_ALL_ACTIVE)
+        PMPI_Barrier(round->comm);
     if (round->part == PL_PART_COMPUTATION) {
-        if (!is_active(field))
+        if (!active)
             return 0;
         int64_t begin = round->clock->now_ns();
-        pl_compute(round, NULL);
+        pl_compute(round, NULL, 0);
         return round->clock->now_ns() - begin;
     }
-    if (is_active(field))
+    if (active)
         return bench->active(round);
     bench->passive(round);
     return 0;
 }
 
-/* Before anything is timed: whether the data that come are those that were sent. */
-static bool delivers(const struct field *field, const struct pl_overlap *cell,
-                     struct pl_round *round, size_t extent)
+/* Whether what has come is what was sent. A rank's own block of several is not asked for: nobody
+ * sends to himself. */
+static bool holds(const struct field *field, const struct pl_overlap *cell,
+                  const struct pl_round *round)
 {
     const struct pl_bench *bench = cell->bench;
     const uint64_t seed = field->plan->seed + (uint64_t)cell->id;
-    bool comes = is_active(field) ? bench->to_active : bench->to_passive, good = true;
-    for (int part = 0; part < PL_PART_COUNT; part++) {
-        pl_layout_fill(bench->layout, field->out, extent, seed);
-        memset(field->in, 0, extent);
-        round->part = (enum pl_part)part;
-        play(field, bench, round);
-        if (comes && part != PL_PART_COMPUTATION)
-            good = good && pl_layout_holds(bench->layout, field->in, extent, seed);
-    }
-    int mine = good, theirs;
-    PMPI_Sendrecv(&mine, 1, MPI_INT, round->peer, PL_TAG_DONE, &theirs, 1, MPI_INT, round->peer,
-                  PL_TAG_DONE, field->comm, MPI_STATUS_IGNORE);
-    return mine && theirs;
+    const size_t block = round->extent * (size_t)round->requests;
+    if (bench->holds)
+        return bench->holds(round);
+    if (!(is_active(field, round->rank) ? bench->to_active : bench->to_passive))
+        return true;
+    bool good = true;
+    for (int i = 0; i < blocks(field, bench); i++)
+        if (!bench->in_blocks || (i != round->rank && (round->rank == 0 || i == 0)) ||
+            (field->players == PL_ALL_ACTIVE && i != round->rank))
+            good =
+                good && pl_layout_holds(bench->layout, round->in + (size_t)i * block, block, seed);
+    return good;
 }
 
-static void run_cell(struct field *field, const struct pl_overlap *cell, int peer)
+/* Before anything is timed: whether the data that come are those that were sent, on all ranks. */
+static bool delivers(const struct field *field, const struct pl_overlap *cell,
+                     struct pl_round *round)
+{
+    const uint64_t seed = field->plan->seed + (uint64_t)cell->id;
+    const size_t block = round->extent * (size_t)round->requests;
+    int good = 1, theirs = 1;
+    for (int part = 0; part < PL_PART_COUNT; part++) {
+        for (int i = 0; i < blocks(field, cell->bench); i++)
+            pl_layout_fill(cell->bench->layout, field->out + (size_t)i * block, block, seed);
+        memset(field->in, 0, block * (size_t)blocks(field, cell->bench));
+        round->part = (enum pl_part)part;
+        play(field, cell->bench, round);
+        if (part != PL_PART_COMPUTATION)
+            good = good && holds(field, cell, round);
+    }
+    if (round->rank > 0) {
+        PMPI_Send(&good, 1, MPI_INT, 0, PL_TAG_DONE, round->comm);
+        PMPI_Recv(&good, 1, MPI_INT, 0, PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
+        return good;
+    }
+    for (int rank = 1; rank < round->size; rank++)
+        if (plays(field, rank)) {
+            PMPI_Recv(&theirs, 1, MPI_INT, rank, PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
+            good = good && theirs;
+        }
+    for (int rank = 1; rank < round->size; rank++)
+        if (plays(field, rank))
+            PMPI_Send(&good, 1, MPI_INT, rank, PL_TAG_DONE, round->comm);
+    return good;
+}
+
+/* A record for every rank that has taken its time; rank 0 writes them. */
+static void record_times(struct field *field, const struct pl_overlap *cell,
+                         const struct pl_round *round, int64_t sent, bool good)
+{
+    const int count = good ? cell->triples * PL_PART_COUNT : 0;
+    if (round->rank > 0) {
+        if (is_active(field, round->rank))
+            PMPI_Send(field->ns, count, MPI_INT64_T, 0, PL_TAG_DONE, round->comm);
+        return;
+    }
+    for (int rank = 0; rank < round->size; rank++) {
+        if (!is_active(field, rank))
+            continue;
+        if (rank > 0)
+            PMPI_Recv(field->ns, count, MPI_INT64_T, rank, PL_TAG_DONE, round->comm,
+                      MPI_STATUS_IGNORE);
+        pl_record_overlap(field->record, cell, rank, sent, round->units, good ? field->ns : NULL);
+    }
+}
+
+static void run_cell(struct field *field, const struct pl_overlap *cell)
 {
     const struct pl_plan *plan = field->plan;
+    const struct pl_world *world = field->world;
     struct pl_message message = pl_message_of(cell->bench->layout, cell->bytes);
     struct pl_round round = {.comm = field->comm,
-                             .peer = peer,
+                             .rank = world->rank,
+                             .size = world->size,
+                             .peer = world->rank == 0 ? world->size - 1 : 0,
                              .type = message.type,
                              .count = message.count,
+                             .extent = message.extent,
+                             .requests = cell->requests,
                              .out = field->out,
                              .in = field->in,
+                             .pending = field->pending,
                              .clock = plan->clock,
                              .work = &field->work,
-                             .kernel = cell->kernel};
-    round.units = agreed_units(field, cell->kernel, cell->work_ns, peer);
-    round.test_units = agreed_units(field, cell->kernel, cell->test_ns, peer);
-    bool good = delivers(field, cell, &round, message.extent);
-    /* Equal on both sides: they are in the same part at the same time. */
+                             .kernel = cell->kernel,
+                             .function = cell->function};
+    round.units = agreed_units(field, cell->kernel, cell->work_ns);
+    round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
+    bool good = delivers(field, cell, &round);
+    /* Equal on all sides: they are in the same part at the same time. */
     struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 2, (uint64_t)cell->id);
     for (int triple = -WARM; good && triple < cell->triples; triple++) {
         int parts[PL_PART_COUNT] = {PL_PART_COMMUNICATION, PL_PART_COMPUTATION, PL_PART_BOTH};
@@ -170,20 +253,19 @@ static void run_cell(struct field *field, const struct pl_overlap *cell, int pee
                 field->ns[parts[i] * cell->triples + triple] = ns;
         }
     }
-    if (is_active(field))
-        pl_record_overlap(field->record, cell, message.bytes, round.units, good,
-                          good ? field->ns : NULL);
+    record_times(field, cell, &round, message.bytes, good);
     pl_message_free(&message);
 }
 
-/* Half the round trips of an empty message. */
-static void latencies(struct field *field, const char *when, int peer)
+/* Half the round trips of an empty message between rank 0 and the last rank. */
+static void latencies(struct field *field, const char *when)
 {
     int64_t ns[LATENCIES];
-    struct pl_round round = {.comm = field->comm, .peer = peer};
-    for (int i = -WARM; i < LATENCIES; i++) {
+    const int rank = field->world->rank, last = field->world->size - 1;
+    struct pl_round round = {.comm = field->comm, .peer = rank == 0 ? last : 0};
+    for (int i = -WARM; i < LATENCIES && (rank == 0 || rank == last); i++) {
         int64_t begin = field->plan->clock->now_ns();
-        if (is_active(field)) {
+        if (rank == 0) {
             pl_signal(&round, PL_TAG_DATA);
             pl_await(&round, PL_TAG_DATA);
             if (i >= 0)
@@ -193,48 +275,52 @@ static void latencies(struct field *field, const char *when, int peer)
             pl_signal(&round, PL_TAG_DATA);
         }
     }
-    if (is_active(field))
+    if (rank == 0)
         pl_record_overlap_latency(field->record, when, ns, LATENCIES);
 }
 
 static void run_cells(struct field *field)
 {
     const struct pl_plan *plan = field->plan;
-    int peer = is_active(field) ? field->world->size - 1 : 0;
     struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 2, UINT64_MAX);
     for (int i = 0; i < plan->overlap_count; i++)
         field->order[i] = i;
     pl_random_shuffle(&random, field->order, plan->overlap_count);
-    latencies(field, "start", peer);
+    latencies(field, "start");
     for (int i = 0; i < plan->overlap_count; i++)
-        run_cell(field, &plan->overlaps[field->order[i]], peer);
-    latencies(field, "end", peer);
+        run_cell(field, &plan->overlaps[field->order[i]]);
+    latencies(field, "end");
 }
 
 const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *world,
                            struct pl_record *record, int64_t *timed_ns)
 {
-    struct field field = {.plan = plan, .world = world, .record = record, .comm = MPI_COMM_NULL};
     if (plan->overlap_count == 0)
         return NULL;
+    struct field field = {.plan = plan,
+                          .world = world,
+                          .record = record,
+                          .players = plan->overlaps[0].bench->players,
+                          .comm = MPI_COMM_NULL};
     if (PL_SIMULATED)
         return "computation takes no time on a simulated machine, and cannot overlap";
     if (world->size < 2)
         return "overlap needs two ranks; start more";
-    bool plays = is_active(&field) || world->rank == world->size - 1;
-    bool good = !plays || prepare(&field);
+    bool awake = plays(&field, world->rank);
+    bool good = !awake || prepare(&field);
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
     } else {
         PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
-        if (plays)
+        if (awake)
             run_cells(&field);
-        if (!plays)
+        else
             pl_p2p_sleep(world, 0);
-        for (int rank = 1; world->rank == 0 && rank < world->size - 1; rank++)
-            pl_p2p_wake(world, rank);
+        for (int rank = 1; world->rank == 0 && rank < world->size; rank++)
+            if (!plays(&field, rank))
+                pl_p2p_wake(world, rank);
         *timed_ns += field.timed_ns;
     }
     release(&field);

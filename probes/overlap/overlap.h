@@ -1,6 +1,6 @@
 /* The overlap cells of a plan: for each, triples of communication alone, computation alone and
- * both, the three of a triple in random order, cells in random order too. Rank 0 is the active
- * side, the last rank the passive one; all others sleep. docs/overlap.md. */
+ * both, the three of a triple in random order, cells in random order too. Who takes part, the
+ * benchmarks say; all cells of a launch the same. docs/overlap.md. */
 #ifndef PL_OVERLAP_H
 #define PL_OVERLAP_H
 

@@ -11,7 +11,7 @@ static int64_t active(const struct pl_round *round)
 static void passive(const struct pl_round *round)
 {
     pl_await(round, PL_TAG_READY);
-    MPI_Send(round->out, round->count, round->type, round->peer, PL_TAG_DATA, round->comm);
+    pl_send(round, round->out, round->peer);
 }
 
 const struct pl_bench pl_overlap_receiver = {

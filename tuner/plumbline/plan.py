@@ -91,7 +91,10 @@ class RoundTrips(msgspec.Struct, frozen=True):
 
 class OverlapCell(msgspec.Struct, frozen=True):
     """A message of `bytes` beside work that takes about `work_ns`; `test_ns` of it between two
-    MPI_Test (0: none). `bench`, `kernel`: names of the probe (overlaps, kernels)."""
+    MPI_Test (0: none). `bench`, `kernel`: names of the probe (overlaps, kernels); `requests` to
+    each peer at the same time; `function`: the blocking form of a collective that is begun;
+    `threads`: by benchmark; `helper`: a thread of the probe asks the library meanwhile; `traced`:
+    of how many last triples events are recorded."""
 
     bench: str
     bytes: int
@@ -99,6 +102,23 @@ class OverlapCell(msgspec.Struct, frozen=True):
     kernel: str = "registers"
     test_ns: int = 0
     triples: int = 50
+    function: str = ""
+    requests: int = 1
+    threads: int = 0
+    helper: bool = False
+    traced: int = 0
+
+    def line(self, number: int) -> str:
+        return (
+            f"overlap id={number} bench={_value(self.bench)} bytes={self.bytes} "
+            f"work_ns={self.work_ns} kernel={_value(self.kernel)} test_ns={self.test_ns} "
+            f"triples={self.triples}"
+            + (f" function={_value(self.function)}" if self.function else "")
+            + (f" requests={self.requests}" if self.requests > 1 else "")
+            + (f" threads={self.threads}" if self.threads else "")
+            + (" helper=1" if self.helper else "")
+            + (f" traced={self.traced}" if self.traced else "")
+        )
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -164,12 +184,7 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" ranks={case.ranks}" if case.ranks else "")
             )
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
-        lines += [
-            f"overlap id={number} bench={_value(one.bench)} bytes={one.bytes} "
-            f"work_ns={one.work_ns} kernel={_value(one.kernel)} test_ns={one.test_ns} "
-            f"triples={one.triples}"
-            for number, one in enumerate(self.overlaps)
-        ]
+        lines += [one.line(number) for number, one in enumerate(self.overlaps)]
         return "\n".join(lines) + "\n"
 
     def _how_often(self) -> str:

@@ -9,7 +9,9 @@ import pytest
 from plumbline.overlap.metric import latency, ratio
 from plumbline_db.records import Overlap
 
-CELL = Overlap(0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, True, [], [], [])
+CELL = Overlap(
+    0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, True, [], [], []
+)
 
 
 def cell(communication: list[int], computation: list[int], both: list[int], **more: int) -> Overlap:

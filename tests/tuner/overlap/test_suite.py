@@ -75,7 +75,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--benches", "sideways"], "sender, receiver"),
+        (["--benches", "sideways"], "both, fan_in, fan_out"),
         (["--work", "0"], "nothing to overlap with"),
         (["--work", "x"], "--work takes whole numbers"),
         (["--sizes", "-5"], "--sizes must not be negative"),

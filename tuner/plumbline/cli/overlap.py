@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,38 @@ if TYPE_CHECKING:
     from plumbline.overlap.suite import Cell
 
 
-@click.command("overlap", context_settings={"help_option_names": ["-h", "--help"]})
+# name -> what it does; the rest of a line without one measures.
+COMMANDS = {
+    "timeline": "What happens when on both ranks, for a cell.",
+    "compare": "Difference maps of two libraries or configurations.",
+    "tune": "Overlap as a guideline: verdicts, search, files.",
+}
+
+
+class Parts(click.Group):
+    """The module of a command is imported when it runs (cli/overlap_NAME.py)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"plumbline.cli.overlap_{cmd_name}")
+        found: click.Command = module.command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    "overlap",
+    cls=Parts,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("-n", "--nprocs", type=click.IntRange(2), default=2, show_default=True, help="Ranks.")
 @click.option("--benches", help="Benchmarks, with commas between (default: all).")
 @click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
@@ -41,7 +73,9 @@ if TYPE_CHECKING:
 @common.mpi_option
 @common.db_option
 @common.json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     nprocs: int,
     benches: str | None,
     quick: bool,
@@ -69,11 +103,14 @@ def command(
       plumbline overlap --quick --svg overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
     """
+    if ctx.invoked_subcommand is not None:
+        return 0
     import msgspec
 
     from plumbline import campaign as loop
     from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
+    from plumbline.overlap import benches as names
     from plumbline.overlap import suite
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
@@ -83,17 +120,18 @@ def command(
     microseconds = common.sizes_of(work, "--work") if work else []
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
-    chosen = tuple(benches.split(",")) if benches else suite.BENCHES
+    chosen = tuple(benches.split(",")) if benches else names.QUICK
     for name in chosen:
-        if name not in suite.BENCHES:
-            raise UsageError(f"no benchmark {name}; there are {', '.join(suite.BENCHES)}")
+        names.of(name)
     settings = suite.Settings(
         nprocs,
         tuple(dict.fromkeys(chosen)),
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
+        "test" if test_us else "none",
         1000 * test_us,
+        (),
         triples,
         launches or (1 if quick else 5),
         seed,

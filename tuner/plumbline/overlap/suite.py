@@ -12,6 +12,8 @@ import msgspec
 from plumbline import identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
+from plumbline.overlap import benches
+from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio
 from plumbline.placement import here
 from plumbline.plan import OverlapCell, Plan
@@ -21,20 +23,22 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Overlap, OverlapLatency
 
-BENCHES = ("sender", "receiver", "both", "vector", "structure", "overhead")
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """`launches` of each benchmark, `triples` of each cell in them."""
+    """`launches` of each benchmark (names of benches.py), `triples` of each cell in them; `knobs`:
+    of the library, in force in all of them."""
 
     nprocs: int
-    benches: tuple[str, ...] = BENCHES
+    benches: tuple[str, ...] = benches.QUICK
     sizes: tuple[int, ...] = ()
     work_ns: tuple[int, ...] = ()
     kernel: str = "registers"
+    aid: Aid = "none"
     test_ns: int = 0
+    knobs: tuple[tuple[str, str], ...] = ()
     triples: int = 50
     launches: int = 5
     seed: int = 1
@@ -42,13 +46,16 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What is known of a cell; no ratio where there is nothing to overlap."""
+    """What is known of a cell on a rank; no ratio where there is nothing to overlap. `bench` as in
+    benches.py; `threads`: of the benchmark `load`, which has no amount of work."""
 
     bench: str
     bytes: int
     work_ns: int
     launches: int
     ratio: Ratio | None
+    rank: int = 0
+    threads: int = 0
 
 
 def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -62,8 +69,20 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
 
 
 def plan(settings: Settings, bench: str) -> Plan:
+    one = benches.of(bench)
     cells = tuple(
-        OverlapCell(bench, size, work, settings.kernel, settings.test_ns, settings.triples)
+        OverlapCell(
+            one.bench,
+            size,
+            work,
+            settings.kernel,
+            settings.test_ns,
+            settings.triples,
+            one.function,
+            one.requests,
+            one.threads,
+            settings.aid in ("helper", "spare"),
+        )
         for size in settings.sizes
         for work in settings.work_ns
     )
@@ -81,8 +100,10 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
 def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Cell]:
     """Launches what is missing, a launch of each benchmark in turn. Raises PlumblineError when
     launches fail."""
+    environment = lab.starter.family.in_environment(dict(settings.knobs))
     series = {
-        bench: Series(lab, suite_of(bench), plan(settings, bench), {}) for bench in settings.benches
+        bench: Series(lab, suite_of(bench), plan(settings, bench), environment)
+        for bench in settings.benches
     }
     for _ in range(settings.launches):
         for bench, one in series.items():
@@ -101,7 +122,7 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
     """What is stored. Raises PlumblineError where data did not come as they were sent."""
     found = []
     for bench in settings.benches:
-        by_cell: dict[tuple[int, int], list[tuple[Overlap, float]]] = {}
+        by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
         for launched in runs.listing(db, campaign.id, [suite_of(bench)]):
             if launched.outcome == "finished":
                 records = overlaps.of_launch(db, launched.id)
@@ -109,11 +130,11 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
                 for one in records:
                     if isinstance(one, Overlap):
                         _refuse_wrong(one)
-                        key = (one.bytes, one.work_ns)
+                        key = (one.bytes, one.work_ns, one.rank, one.threads)
                         by_cell.setdefault(key, []).append((one, latency(empty)))
         found += [
-            Cell(bench, size, work, len(those), ratio(those))
-            for (size, work), those in sorted(by_cell.items())
+            Cell(bench, size, work, len(those), ratio(those), rank, threads)
+            for (size, work, rank, threads), those in sorted(by_cell.items())
         ]
     return found
 

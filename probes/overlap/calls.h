@@ -1,0 +1,135 @@
+/* What benchmarks are made of: the calls of a side, and its computation. */
+#ifndef PL_CALLS_H
+#define PL_CALLS_H
+
+#include "overlap/work.h"
+#include "variant.h"
+
+#include <mpi.h>
+
+enum { PL_TAG_READY = 1, PL_TAG_DATA, PL_TAG_DONE };
+
+/* Which of the three times of a cell a repetition takes. */
+enum pl_part {
+    PL_PART_COMMUNICATION, /* blocking calls, nothing is computed */
+    PL_PART_COMPUTATION,   /* no message */
+    PL_PART_BOTH,
+    PL_PART_COUNT
+};
+
+enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
+
+/* What a rank works with. A block is `requests` messages, one after the other, `extent` bytes each;
+ * `out` and `in` hold one block, or one for each rank. `pending` has room for the requests of a
+ * block for each rank. */
+struct pl_round {
+    MPI_Comm comm;
+    int rank, size; /* of `comm` */
+    int peer;       /* of a pair */
+    MPI_Datatype type;
+    int count;
+    size_t extent;
+    int requests;
+    char *out, *in;
+    MPI_Request *pending;
+    const struct pl_clock *clock;
+    struct pl_work *work;
+    enum pl_kernel kernel;
+    int64_t units, test_units; /* of the computation; between two MPI_Test (0: none) */
+    enum pl_function function; /* of a collective benchmark */
+    enum pl_part part;
+};
+
+/* The work of a round while `count` requests are under way, in pieces where the library is to be
+ * asked between them. The pieces are the same without communication. */
+static inline void pl_compute(const struct pl_round *round, MPI_Request *pending, int count)
+{
+    int64_t step = round->test_units > 0 ? round->test_units : round->units;
+    for (int64_t left = round->units; left > 0; left -= step) {
+        pl_work_do(round->work, round->kernel, left < step ? left : step);
+        if (count > 0 && round->test_units > 0) {
+            int done;
+            if (count == 1)
+                MPI_Test(pending, &done, MPI_STATUS_IGNORE);
+            else
+                MPI_Testall(count, pending, &done, MPI_STATUSES_IGNORE);
+        }
+    }
+}
+
+static inline void pl_wait(MPI_Request *pending, int count)
+{
+    if (count == 1)
+        MPI_Wait(pending, MPI_STATUS_IGNORE);
+    else
+        MPI_Waitall(count, pending, MPI_STATUSES_IGNORE);
+}
+
+/* Empty messages, which say that a receive is posted or data have come. Not of the application: the
+ * profiling interface does not see them. */
+static inline void pl_signal_to(const struct pl_round *round, int rank, int tag)
+{
+    PMPI_Send(NULL, 0, MPI_BYTE, rank, tag, round->comm);
+}
+
+static inline void pl_await_from(const struct pl_round *round, int rank, int tag)
+{
+    PMPI_Recv(NULL, 0, MPI_BYTE, rank, tag, round->comm, MPI_STATUS_IGNORE);
+}
+
+static inline void pl_signal(const struct pl_round *round, int tag)
+{
+    pl_signal_to(round, round->peer, tag);
+}
+
+static inline void pl_await(const struct pl_round *round, int tag)
+{
+    pl_await_from(round, round->peer, tag);
+}
+
+/* The messages of one block to `rank`, or from it: blocking, or begun and put at `pending`. */
+static inline void pl_send(const struct pl_round *round, const char *block, int rank)
+{
+    for (int i = 0; i < round->requests; i++)
+        MPI_Send(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
+                 round->comm);
+}
+
+static inline void pl_isend(const struct pl_round *round, const char *block, int rank,
+                            MPI_Request *pending)
+{
+    for (int i = 0; i < round->requests; i++)
+        MPI_Isend(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
+                  round->comm, &pending[i]);
+}
+
+static inline void pl_irecv(const struct pl_round *round, char *block, int rank,
+                            MPI_Request *pending)
+{
+    for (int i = 0; i < round->requests; i++)
+        MPI_Irecv(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
+                  round->comm, &pending[i]);
+}
+
+/* The sender's side of a pair, and the receiver's, which is ready first and says so. */
+static inline void pl_send_beside(const struct pl_round *round)
+{
+    if (round->part == PL_PART_COMMUNICATION) {
+        pl_send(round, round->out, round->peer);
+        return;
+    }
+    pl_isend(round, round->out, round->peer, round->pending);
+    pl_compute(round, round->pending, round->requests);
+    pl_wait(round->pending, round->requests);
+}
+
+static inline void pl_receive_beside(const struct pl_round *round, bool compute)
+{
+    pl_irecv(round, round->in, round->peer, round->pending);
+    pl_signal(round, PL_TAG_READY);
+    if (compute)
+        pl_compute(round, round->pending, round->requests);
+    pl_wait(round->pending, round->requests);
+}
+
+#endif

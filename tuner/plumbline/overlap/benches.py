@@ -1,0 +1,54 @@
+"""Names of overlap benchmarks as people write them: `sender`, `sender:16` (so many requests pending
+to each peer), `collective:MPI_Iallreduce`; and progress aids."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+
+QUICK = ("sender", "receiver", "both", "vector", "structure", "overhead")
+# With a number after a colon: of requests to each peer.
+_PAIRS = frozenset(QUICK)
+_MORE_RANKS = frozenset({"fan_out", "fan_in", "ring"})
+_COLLECTIVE = "collective"
+LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
+MULTIPLE = "multiple"  # with a number after a colon: of threads a side, each with its own messages
+ALL = (*QUICK, *sorted(_MORE_RANKS), _COLLECTIVE, LOAD, MULTIPLE)
+
+# What helps messages on beside computation: nothing, MPI_Test in it, a thread of the library, a
+# thread of ours (MPI_THREAD_MULTIPLE) that asks the library, beside it or on a core of its own.
+Aid = Literal["none", "test", "library", "helper", "spare"]
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """`bench`: the probe's name. `function`: the blocking form of what a collective benchmark
+    begins; `requests` to each peer; `threads` of the benchmark `multiple`."""
+
+    name: str
+    bench: str
+    function: str = ""
+    requests: int = 1
+    threads: int = 0
+
+
+def of(name: str) -> Bench:
+    """Raises UsageError with what can be written."""
+    bench, _, detail = name.partition(":")
+    if bench == _COLLECTIVE and detail.startswith("MPI_I") and len(detail) > len("MPI_I"):
+        rest = detail.removeprefix("MPI_I")
+        return Bench(name, bench, function="MPI_" + rest[0].upper() + rest[1:])
+    number = int(detail) if detail.isascii() and detail.isdigit() else 0
+    if bench in _PAIRS | _MORE_RANKS and (not detail or number):
+        return Bench(name, bench, requests=number or 1)
+    if bench == LOAD and not detail:
+        return Bench(name, bench)
+    if bench == MULTIPLE and (not detail or number):
+        return Bench(name, bench, threads=number or 2)
+    raise UsageError(
+        f"no benchmark {name}; there are {', '.join(sorted(_PAIRS | _MORE_RANKS))}, each with a "
+        "number of requests if you like (sender:16), load, multiple:2 (threads), and "
+        "collective:MPI_Iallreduce and the like"
+    )
