@@ -199,8 +199,8 @@ class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
 class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     """A cell of an overlap benchmark on one rank: nanoseconds of communication alone, computation
     alone and both, triple by triple. A time of communication is (ns - `latencies` times that of an
-    empty message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work for
-    `work_ns` by the calibration; `requests` pending to each peer; `function` of a collective
+    empty message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work
+    for `work_ns` by the calibration; `requests` pending to each peer; `function` of a collective
     benchmark, else empty; `helper`: a thread of the probe asks the library meanwhile. Without
     `delivered` the data that came were not those that were sent, and nothing was timed."""
 
