@@ -1,12 +1,17 @@
-"""Charts: a Vega-Lite specification in, SVG text out. Needs no network and no browser."""
+"""Charts: a Vega-Lite specification in, SVG or the bytes of a file out. Needs no network and no
+browser."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 # The language of the specifications; vl-convert carries several versions.
 _VERSION = "5.20"
+_SHARP = 2  # pixels of a PNG for one of the specification
+
+ENDINGS = (".svg", ".png", ".pdf")
 
 
 def render(spec: Mapping[str, Any]) -> str:
@@ -14,3 +19,15 @@ def render(spec: Mapping[str, Any]) -> str:
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(dict(spec), vl_version=_VERSION))
+
+
+def drawn(spec: Mapping[str, Any], path: Path) -> bytes:
+    """What a file of this name holds: SVG, PNG or PDF by its ending, one of ENDINGS. Raises as
+    `render`."""
+    import vl_convert
+
+    if path.suffix == ".png":
+        return bytes(vl_convert.vegalite_to_png(dict(spec), vl_version=_VERSION, scale=_SHARP))
+    if path.suffix == ".pdf":
+        return bytes(vl_convert.vegalite_to_pdf(dict(spec), vl_version=_VERSION))
+    return render(spec).encode()

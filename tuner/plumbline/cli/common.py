@@ -52,6 +52,21 @@ class NewFile(click.Path):
         return path
 
 
+class PictureFile(NewFile):
+    """A file whose ending says which kind of picture it will hold."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline.chart import ENDINGS
+        from plumbline_db.errors import UsageError
+
+        if Path(os.fsdecode(value)).suffix not in ENDINGS:
+            raise UsageError(
+                f"{value}: a picture is SVG, PNG or PDF; name a file that ends in "
+                f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+            )
+        return super().convert(value, param, ctx)
+
+
 class NewFolder(click.Path):
     """A folder that the command will write into, made where it is not there; as NewFile."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.compare import Comparison, Line
+    from plumbline.factors import Difference
     from plumbline.side_conditions import SideConditions
     from plumbline.sides import Side
 
@@ -135,29 +136,34 @@ def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
         )
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
     if not found.together:
-        yield from _apart(found)
-    if not found.differences:
-        yield "all recorded factors are equal" + ("" if found.together else ", but time and load")
+        yield from apart(found.a, found.b)
+    yield from differing(found.differences, together=found.together)
+
+
+def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
+    """The factors that two sides do not share."""
+    if not differences:
+        yield "all recorded factors are equal" + ("" if together else ", but time and load")
         return
     yield "what differs between A and B, and so may be what the ratios show:"
-    for one in found.differences:
+    for one in differences:
         yield f"  {one.factor}: " + "; ".join(
             f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
             for value, names in one.values
         )
 
 
-def _apart(found: Comparison) -> Iterator[str]:
+def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Of sides that were not measured together: what p does not know, and what is known of it."""
     from plumbline.side_conditions import load_differences
 
     yield (
         "not paired: the sides were measured at different times; what changed in the machine "
-        "between them is in these ratios, and neither p nor the intervals know of it"
+        "between them is in these ratios, and no p and no interval knows of it"
     )
-    for letter, one in (("A", found.a), ("B", found.b)):
+    for letter, one in (("A", a), ("B", b)):
         yield f"  {letter}  {one.first} to {one.last}; {_load(one)}"
-    for text in load_differences(found.a, found.b):
+    for text in load_differences(a, b):
         yield f"  the load differs: {text}"
 
 

@@ -68,7 +68,12 @@ class Parts(click.Group):
 @click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--svg", type=common.NewFile(), help="Write the heat maps into this file.")
+@click.option(
+    "--picture",
+    type=common.PictureFile(),
+    help="Write the heat maps into this file: SVG, PNG or PDF, by its ending.",
+)
+@click.option("--dots", is_flag=True, help="In the picture, in cells that are not inferred.")
 @click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
 @common.mpi_option
 @common.db_option
@@ -86,7 +91,8 @@ def command(
     triples: int,
     launches: int | None,
     seed: int,
-    svg: Path | None,
+    picture: Path | None,
+    dots: bool,
     new: bool,
     mpi_prefix: Path | None,
     db_path: Path | None,
@@ -100,7 +106,7 @@ def command(
 
     \b
     Example:
-      plumbline overlap --quick --svg overlap.svg
+      plumbline overlap --quick --picture overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
     """
     if ctx.invoked_subcommand is not None:
@@ -148,19 +154,19 @@ def command(
         else:
             with common.Bar(in_all=settings.launches * len(settings.benches)) as bar:
                 found = suite.run(Laboratory(db, row.id, starter, bar), row, settings)
-    if svg is not None:
+    if picture is not None:
         from plumbline import chart
-        from plumbline.overlap import heatmap
+        from plumbline.overlap import sheet
 
         library = bench.installation.library
         title = f"{library.version_string.partition(',')[0]}, {nprocs} ranks, {kernel}"
-        common.write(svg, chart.render(heatmap.sheet(title, found)))
+        common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
     if as_json:
         common.print_json({"id": row.id, "nprocs": nprocs, "cells": msgspec.to_builtins(found)})
     else:
         common.show(*(_table(name, found) for name in settings.benches))
-        if svg is not None:
-            click.echo(svg)
+        if picture is not None:
+            click.echo(picture)
     return 0
 
 

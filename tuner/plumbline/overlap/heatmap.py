@@ -1,127 +1,218 @@
-"""Heat maps of overlap, in the colours of A. Denis and F. Trahay, "MPI Overlap: Benchmark and
-Analysis", ICPP 2016, section III.C: message size to the right, work upwards; black is perfect
-overlap, red one after the other, yellow worse, cut at 2. The white line is communication alone."""
+"""One heat map: message size to the right, computation (or, of the benchmark `load`, the number of
+busy threads) upwards, as A. Denis and F. Trahay draw them ("MPI Overlap: Benchmark and Analysis",
+ICPP 2016, III.C); no interpolation. The white line is communication alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from plumbline.overlap.benches import LOAD
+from plumbline.overlap.colours import DOT, FILL, GREY, RATIO, SLOWDOWN
+from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import Cell, lines
 
-_COLUMNS = 3
-_SIDE = 230  # pixels
-_LABELS = 6  # on the axis of sizes
+_LABELS = 6  # on an axis
+_NOTHING = 0.5  # where no bytes at all are drawn: a logarithm has no zero
 _BYTES = (
+    "datum.value < 1 ? '0' : "
     "datum.value >= 1048576 ? round(10 * datum.value / 1048576) / 10 + 'M' : "
     "datum.value >= 1024 ? round(10 * datum.value / 1024) / 10 + 'k' : datum.value"
 )
+_MICROSECONDS = (
+    "datum.value >= 1000000 ? datum.value / 1000000 + 'M' : "
+    "datum.value >= 1000 ? datum.value / 1000 + 'k' : datum.value"
+)
+
+# Boxes that overlap by a little, so that no background shines through between them.
+CLOSE = {"type": "rect", "strokeWidth": 0, "x2Offset": 0.4, "y2Offset": -0.4}
+
+Span = tuple[float, float]
 
 
-def sheet(title: str, cells: Sequence[Cell]) -> dict[str, Any]:
-    """A Vega-Lite specification with a map for each benchmark."""
-    benches = list(dict.fromkeys(one.bench for one in cells))
-    return {
-        "title": {"text": title, "anchor": "start"},
-        "background": "white",
-        "config": {"aria": False},  # a sentence for every box
-        "columns": _COLUMNS,
-        "concat": [
-            one_map(bench, [one for one in cells if one.bench == bench]) for bench in benches
-        ],
-        "resolve": {"scale": {"color": "shared"}},
-    }
+class Spot(msgspec.Struct, frozen=True):
+    """A cell of a map. `up`: microseconds of computation, or a number of threads."""
+
+    bytes: int
+    up: float
+    colour: str
+    measured: bool = True
 
 
-def one_map(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
-    sizes = sorted({one.bytes for one in cells})
-    works = sorted({one.work_ns for one in cells})
-    measured = [
-        {
-            **_box("x", one.bytes, sizes),
-            **_box("y", one.work_ns / 1000, [work / 1000 for work in works]),
-            "ratio": one.ratio.value,
-        }
-        for one in cells
-        if one.ratio is not None
+def spots(cells: Sequence[Cell]) -> list[Spot]:
+    """Of one benchmark; of several ranks the one in the middle."""
+    return [
+        Spot(
+            one.bytes,
+            height(one.bench, one.work_ns, one.threads),
+            _colour(one.bench, found),
+            one.launches > 0,
+        )
+        for one, found in middle(cells)
     ]
-    noisy = [row for row, one in zip(measured, _told(cells), strict=True) if one.noisy]
+
+
+def height(bench: str, work_ns: int, threads: int) -> float:
+    return float(threads) if bench == LOAD else work_ns / 1000
+
+
+def _colour(bench: str, found: Ratio) -> str:
+    if found.noisy:
+        return GREY
+    return (SLOWDOWN if bench == LOAD else RATIO).of(found.value)
+
+
+def by_place(cells: Sequence[Cell]) -> list[list[tuple[Cell, Ratio]]]:
+    """Those with a ratio; ranks of the same size and work together, by ratio."""
+    found: dict[tuple[int, int, int], list[tuple[Cell, Ratio]]] = {}
+    for one in cells:
+        if one.ratio is not None:
+            key = (one.bytes, one.work_ns, one.threads)
+            found.setdefault(key, []).append((one, one.ratio))
+    return [sorted(those, key=lambda pair: pair[1].value) for those in found.values()]
+
+
+def middle(cells: Sequence[Cell]) -> list[tuple[Cell, Ratio]]:
+    """Of each size and work the rank with the median ratio (of two, the lower one)."""
+    return [those[(len(those) - 1) // 2] for those in by_place(cells)]
+
+
+def title(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
+    """With what a map of one rank does not show of the others."""
+    places = by_place(cells)
+    ranks = max((len(those) for those in places), default=0)
+    found: dict[str, Any] = {"text": bench, "fontSize": 13}
+    if ranks > 1:
+        apart = max(those[-1][1].value - those[0][1].value for those in places)
+        found["subtitle"] = f"median of {ranks} ranks, up to {apart:.2g} apart"
+        found["subtitleFontSize"] = 11
+    return found
+
+
+def of(bench: str, cells: Sequence[Cell], side: int, *, dots: bool = False) -> dict[str, Any]:
+    """The map of a benchmark, `side` pixels wide; with `dots` in measured cells."""
+    line = {} if bench == LOAD else {size: 1e6 * one for size, one in lines(cells).items()}
+    return drawn(title(bench, cells), bench, spots(cells), line, side, dots=dots)
+
+
+def drawn(
+    heading: Mapping[str, Any],
+    bench: str,
+    every: Sequence[Spot],
+    line: Mapping[int, float],
+    side: int,
+    *,
+    dots: bool = False,
+) -> dict[str, Any]:
+    """A map of spots of any colour. `line`: microseconds by size."""
+    across = _spans(sorted({_across(one.bytes) for one in every}))
+    levels = sorted({one.up for one in every})
+    up = _levels(levels) if bench == LOAD else _spans(levels)
+    rows = []
+    for one in every:
+        (x, x2), (y, y2) = across[_across(one.bytes)], up[one.up]
+        rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": one.colour})
+    encoding = _axes(across, up, bench)
+    boxes = encoding | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "color": FILL}
+    layers: list[dict[str, Any]] = [
+        {
+            "data": {"values": rows},
+            "mark": CLOSE,
+            "encoding": boxes,
+        }
+    ]
+    if line:
+        values = [{"x": _across(size), "y": one} for size, one in line.items()]
+        for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
+            mark = {"type": "line", "clip": True, "color": colour, "strokeWidth": width}
+            layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    if dots:
+        values = [
+            {"x": _across(one.bytes), "y": _middle(up[one.up], bench)}
+            for one in every
+            if one.measured
+        ]
+        mark = {"type": "point", "filled": True, "size": 7, "color": DOT, "opacity": 1}
+        layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    return {"title": dict(heading), "width": side, "height": side, "layer": layers}
+
+
+def _axes(across: Mapping[float, Span], up: Mapping[float, Span], bench: str) -> dict[str, Any]:
+    sizes = list(across)
     x = {
         "field": "x",
         "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "nice": False},
+        "scale": {"type": "log", "base": 2, "nice": False, "domain": _ends(across)},
         "axis": {
-            "title": "bytes",
-            "values": sizes[:: max(1, len(sizes) // _LABELS)],
+            "title": "message, bytes",
+            "values": _some(sizes),
             "labelExpr": _BYTES,
             "labelOverlap": True,
             "grid": False,
         },
     }
+    if bench == LOAD:
+        names = "[" + ", ".join(f"{level:g}" for level in up) + "]"
+        axis = {
+            "title": "busy threads",
+            "values": _some(range(len(up))),
+            "labelExpr": f"{names}[datum.value]",
+        }
+        scale: dict[str, Any] = {"nice": False, "zero": False}
+    else:
+        axis = {
+            "title": "computation, µs",
+            "values": _decades(list(up)),
+            "labelExpr": _MICROSECONDS,
+        }
+        scale = {"type": "log", "nice": False}
     y = {
         "field": "y",
         "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "axis": {"title": "work, µs", "grid": False, "tickCount": 4},
+        "scale": scale | {"domain": _ends(up)},
+        "axis": axis | {"grid": False},
     }
-    color = {
-        "field": "ratio",
-        "type": "quantitative",
-        "scale": {
-            "domain": [0, 0.5, 1, 2],
-            "range": ["#000000", "#7b1fa2", "#e53020", "#ffee33"],
-            "clamp": True,
-            "interpolate": "rgb",
-        },
-        "legend": {"title": "overhead ratio", "values": [0, 0.5, 1, 1.5, 2]},
-    }
-    boxes = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
-    line = [{"x": size, "y": 1e6 * seconds} for size, seconds in lines(cells).items()]
-    shown = [one for one in line if _within(one["y"], works)]
-    return {
-        "title": bench,
-        "width": _SIDE,
-        "height": _SIDE,
-        "layer": [
-            {
-                "data": {"values": measured},
-                "mark": {"type": "rect", "strokeWidth": 0},
-                "encoding": boxes | {"color": color},
-            },
-            {
-                "data": {"values": noisy},
-                "mark": {"type": "rect", "color": "#bbbbbb"},
-                "encoding": boxes,
-            },
-            {
-                "data": {"values": shown},
-                "mark": {"type": "line", "color": "white", "strokeWidth": 2},
-                "encoding": {"x": x, "y": y},
-            },
-        ],
-    }
+    return {"x": x, "y": y}
 
 
-def _told(cells: Sequence[Cell]) -> list[Any]:
-    return [one.ratio for one in cells if one.ratio is not None]
+def _some(every: Sequence[float]) -> list[float]:
+    return list(every[:: max(1, math.ceil(len(every) / _LABELS))])
 
 
-def _within(microseconds: float, works: Sequence[int]) -> bool:
-    return works[0] / 1000 <= microseconds <= works[-1] / 1000
+def _decades(every: Sequence[float]) -> list[float]:
+    """Powers of ten between the values; where there are fewer than two, values."""
+    tens = [10.0**power for power in range(-3, 10) if every[0] <= 10.0**power <= every[-1]]
+    return tens if len(tens) > 1 else _some(every)
 
 
-def _box(axis: str, value: float, every: Sequence[float]) -> dict[str, float]:
-    """From the middle between the value and the one below to that between it and the one above."""
-    place = every.index(value)
-    below = every[place - 1] if place else _beyond(every, 1)
-    above = every[place + 1] if place + 1 < len(every) else _beyond(every, -2)
-    return {axis: math.sqrt(value * below), f"{axis}2": math.sqrt(value * above)}
+def _ends(spans: Mapping[float, Span]) -> list[float]:
+    return [min(low for low, _ in spans.values()), max(high for _, high in spans.values())]
 
 
-def _beyond(every: Sequence[float], neighbour: int) -> float:
-    """As far outside as the neighbour inside is away; of a single value a factor of 2."""
+def _across(size: int) -> float:
+    return size or _NOTHING
+
+
+def _middle(span: Span, bench: str) -> float:
+    return sum(span) / 2 if bench == LOAD else math.sqrt(span[0] * span[1])
+
+
+def _levels(every: Sequence[float]) -> dict[float, Span]:
+    """One above the other, whatever lies between them."""
+    return {one: (at - 0.5, at + 0.5) for at, one in enumerate(every)}
+
+
+def _spans(every: Sequence[float]) -> dict[float, Span]:
+    """Of each value from the middle between it and the one below to that between it and the one
+    above, of logarithms; at the ends as far outside as inside, of a single value a factor of 2."""
     if len(every) == 1:
-        return every[0] * (2 if neighbour < 0 else 0.5)
-    end = every[0] if neighbour > 0 else every[-1]
-    return end * end / every[neighbour]
+        return {every[0]: (every[0] / math.sqrt(2), every[0] * math.sqrt(2))}
+    low, high = every[0] ** 2 / every[1], every[-1] ** 2 / every[-2]
+    around = [low, *every, high]
+    return {
+        one: (math.sqrt(below * one), math.sqrt(one * above))
+        for below, one, above in zip(around, every, around[2:], strict=False)
+    }

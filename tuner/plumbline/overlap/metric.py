@@ -18,8 +18,9 @@ _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of no
 class Ratio(msgspec.Struct, frozen=True):
     """Seconds of communication alone, computation alone and both, and what both take beyond the
     longer of the two, over the shorter: 0 is perfect overlap, 1 one after the other, more is worse
-    than that. `low`, `high`: 95 %, by resampling launches and whole triples. `noisy`: the times of
-    the cell scatter by more than the shorter of the two, so that the ratio says nothing."""
+    than that. `low`, `high`: 95 %, by resampling launches and whole triples; `both_low`,
+    `both_high`: of the time of both. `noisy`: the times of the cell scatter by more than the
+    shorter of the two, so that the ratio says nothing."""
 
     communication: float
     computation: float
@@ -28,6 +29,8 @@ class Ratio(msgspec.Struct, frozen=True):
     low: float
     high: float
     noisy: bool
+    both_low: float | None = None
+    both_high: float | None = None
 
 
 def latency(ns: Sequence[int]) -> float:
@@ -47,8 +50,10 @@ def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | N
     shorter = float(min(middle[0], middle[1]))
     if shorter <= 0:
         return None
-    drawn = _ratios(_resampled(times, seed))
+    drawn_middles = _resampled(times, seed)
+    drawn = _ratios(drawn_middles)
     low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
+    both_low, both_high = np.quantile(drawn_middles[2], (0.025, 0.975)) / 1e9
     apart = np.abs(times - middle[None, :, None])
     scatter = _MAD * float(np.max(np.median(apart, axis=(0, 2))))
     return Ratio(
@@ -59,6 +64,8 @@ def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | N
         low=float(low),
         high=float(high),
         noisy=scatter > shorter,
+        both_low=float(both_low),
+        both_high=float(both_high),
     )
 
 

@@ -1,0 +1,240 @@
+"""plumbline overlap compare"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.overlap.between import Between
+    from plumbline.overlap.difference import Total
+    from plumbline.overlap.stored import Measured, Stored
+
+
+@click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
+@click.option("--benches", help="Only these benchmarks, with commas between.")
+@click.option(
+    "--picture",
+    type=common.PictureFile(),
+    help="Difference maps of two campaigns, into this file: SVG, PNG or PDF, by its ending.",
+)
+@click.option(
+    "--sheet",
+    "sheet_file",
+    type=common.PictureFile(),
+    help="The heat maps of all campaigns on one page, a row each.",
+)
+@click.option("--dots", is_flag=True, help="On the sheet, in cells that are not inferred.")
+@common.db_option
+@common.json_option
+def command(
+    campaigns: tuple[str, ...],
+    benches: str | None,
+    picture: Path | None,
+    sheet_file: Path | None,
+    dots: bool,
+    db_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Difference maps of two libraries or configurations.
+
+    CAMPAIGN is what `plumbline overlap` has stored, FILE another database. Without one, those that
+    are stored are listed. Of two, cell by cell: whose ratio is lower, and whose time is shorter,
+    for a ratio alone misleads. They were measured apart: what changed in the machine between them
+    is in the differences. Of any number, one page of heat maps.
+
+    \b
+    Example:
+      plumbline overlap compare
+      plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --picture both.svg
+      plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --sheet page.pdf
+    """
+    from plumbline.overlap.between import between, document
+    from plumbline_db.errors import UsageError
+
+    if not campaigns:
+        _list(db_path, as_json=as_json)
+        return
+    if picture is not None and len(campaigns) != 2:
+        raise UsageError("--picture draws the difference of two campaigns: name two")
+    if len(campaigns) != 2 and sheet_file is None:
+        raise UsageError("name two campaigns to compare, or any number with --sheet FILE")
+    found = [_read(one, db_path) for one in campaigns]
+    chosen = benches.split(",") if benches else []
+    _require_benches(chosen, found)
+    if sheet_file is not None:
+        _draw_sheet(sheet_file, found, chosen, dots=dots)
+    if len(found) == 2:
+        compared = between(found[0], found[1], chosen)
+        if picture is not None:
+            _draw_difference(picture, compared)
+        if as_json:
+            common.print_json(document(compared))
+            return
+        _say(compared)
+    for file in (picture, sheet_file):
+        if file is not None and not as_json:
+            click.echo(file)
+
+
+def _read(text: str, db_path: Path | None) -> Measured:
+    from plumbline.overlap import stored
+    from plumbline_db.connection import Database
+
+    file, _, id = text.rpartition("#")
+    with Database.open(Path(file) if file else common.database(db_path)) as db:
+        return stored.measured(db, stored.one(db, id))
+
+
+def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
+    from plumbline_db.errors import UsageError
+
+    known = list(dict.fromkeys(name for one in found for name in one.stored.settings.benches))
+    strangers = [name for name in chosen if name not in known]
+    if strangers:
+        raise UsageError(
+            f"no benchmark {', '.join(strangers)} in these campaigns; they have: {', '.join(known)}"
+        )
+
+
+def _draw_sheet(
+    file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
+) -> None:
+    from plumbline import chart
+    from plumbline.overlap import sheet
+
+    rows = [
+        (
+            f"{one.stored.name} ({one.stored.campaign.id})",
+            [cell for cell in one.cells if not chosen or cell.bench in chosen],
+        )
+        for one in found
+    ]
+    title = "Overlap of communication and computation"
+    common.write(file, chart.drawn(sheet.of_several(title, rows, dots=dots), file))
+
+
+def _draw_difference(file: Path, compared: Between) -> None:
+    from plumbline import chart
+    from plumbline.overlap import difference_maps
+
+    names = [f"{one.stored.name} ({one.stored.campaign.id})" for one in (compared.a, compared.b)]
+    common.write(file, chart.drawn(difference_maps.sheet(compared.found, *names), file))
+
+
+def _list(db_path: Path | None, *, as_json: bool) -> None:
+    from plumbline.overlap import stored
+    from plumbline.overlap.between import about
+    from plumbline_db.connection import Database
+
+    with Database.open(common.database(db_path)) as db:
+        every = stored.every(db)
+    if as_json:
+        common.print_json({"campaigns": [about(one) for one in every]})
+    elif every:
+        common.show(_listing(every))
+    else:
+        click.echo("no overlap campaign is stored yet: run `plumbline overlap`")
+
+
+def _listing(every: Sequence[Stored]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started"):
+        table.add_column(name, no_wrap=True)
+    for one in every:
+        campaign = one.campaign
+        words = (
+            campaign.id,
+            one.library.id,
+            str(campaign.nprocs),
+            ", ".join(one.configuration()) or "default",
+            ",".join(one.settings.benches),
+            campaign.state,
+            campaign.started,
+        )
+        table.add_row(*map(Text, words))
+    return table
+
+
+def _say(compared: Between) -> None:
+    for text in _heading(compared):
+        click.echo(text)
+    common.show(_table(compared.found.totals))
+    click.echo(_summary(compared))
+
+
+def _heading(compared: Between) -> Iterator[str]:
+    from plumbline.words import counted
+
+    from .compare import apart, differing
+
+    sides = (compared.a, compared.b)
+    for letter, one, fewest in zip("AB", sides, compared.launches, strict=True):
+        stored = one.stored
+        unfinished = "" if stored.campaign.state == "finished" else ", not finished"
+        yield (
+            f"{letter}  {stored.campaign.id}: {stored.name}, on {stored.machine.host}, "
+            f"{counted(fewest, 'launch')} of each benchmark{unfinished}"
+        )
+        if fewest == 1:
+            yield "   one launch: its intervals do not know how far launches lie apart"
+    yield from apart(*compared.conditions)
+    yield from differing(compared.differences, together=False)
+
+
+def _table(totals: Sequence[Total]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("benchmark", no_wrap=True)
+    names = ("cells", "A shorter", "B shorter", "time A / B", "A overlaps more", "B overlaps more")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("furthest apart", no_wrap=True)
+    for one in totals:
+        table.add_row(
+            one.bench,
+            *map(str, (one.cells, one.a_shorter, one.b_shorter)),
+            f"{one.times:.2f}",
+            *map(str, (one.a_overlaps_more, one.b_overlaps_more)),
+            _furthest(one),
+        )
+    return table
+
+
+def _furthest(total: Total) -> str:
+    from plumbline.overlap.benches import LOAD
+
+    line = total.furthest
+    if line is None:
+        return ""
+    beside = f"{line.threads} threads" if line.bench == LOAD else f"{line.work_ns / 1000:g} µs"
+    rank = f", rank {line.rank}" if line.rank else ""
+    return f"A / B {line.times:.2f} at {line.bytes} B, {beside}{rank}"
+
+
+def _summary(compared: Between) -> str:
+    from plumbline.words import counted
+
+    totals, found = compared.found.totals, compared.found
+    cells = sum(one.cells for one in totals)
+    ours, theirs = sum(one.a_shorter for one in totals), sum(one.b_shorter for one in totals)
+    text = (
+        f"of {counted(cells, 'cell')} measured on both sides, the time of communication and "
+        f"computation together is shorter in A in {ours}, in B in {theirs}, not told apart in "
+        f"{cells - ours - theirs} (95 % intervals)"
+    )
+    if found.only_a or found.only_b:
+        text += f"; only on one side: {counted(found.only_a, 'cell')} of A, {found.only_b} of B"
+    return text

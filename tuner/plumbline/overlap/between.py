@@ -1,0 +1,94 @@
+"""Two stored overlap campaigns side by side: the difference of their cells, what else differs
+between them, and when each was measured, beside which load."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from plumbline import compare, factors, side_conditions
+from plumbline.overlap import difference
+from plumbline.overlap.difference import Difference
+from plumbline.overlap.stored import Measured, Stored, how
+from plumbline.side_conditions import SideConditions
+from plumbline_db.errors import UsageError
+
+
+class Between(msgspec.Struct, frozen=True):
+    """`differences`: factors and settings that the sides do not share. `launches`: of each side, of
+    the benchmark that has the fewest."""
+
+    a: Measured
+    b: Measured
+    found: Difference
+    differences: list[factors.Difference]
+    conditions: tuple[SideConditions, SideConditions]
+    launches: tuple[int, int]
+
+
+def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
+    """`benches`: only these. Raises UsageError when both are the same campaign, or share no
+    cell."""
+    same = a.stored.campaign == b.stored.campaign and a.side.database == b.side.database
+    if same:
+        raise UsageError(f"{a.stored.campaign.id} is on both sides: nothing to compare")
+    ours, theirs = (
+        [cell for cell in one.cells if not benches or cell.bench in benches] for one in (a, b)
+    )
+    return Between(
+        a=a,
+        b=b,
+        found=difference.find(ours, theirs),
+        differences=_settings(a.stored, b.stored) + compare.differences(a.side, b.side),
+        conditions=(
+            side_conditions.of_side(a.side.launches),
+            side_conditions.of_side(b.side.launches),
+        ),
+        launches=(_fewest(a), _fewest(b)),
+    )
+
+
+def _settings(a: Stored, b: Stored) -> list[factors.Difference]:
+    ours, theirs = how(a.settings), how(b.settings)
+    noted = factors.Rule("noted")
+    return [
+        factors.Difference(f"setting {name}", noted, [(left, ["A"]), (right, ["B"])])
+        for name in dict.fromkeys([*ours, *theirs])
+        if (left := ours.get(name, factors.NOT_SET)) != (right := theirs.get(name, factors.NOT_SET))
+    ]
+
+
+def _fewest(side: Measured) -> int:
+    return min((cell.launches for cell in side.cells if cell.launches), default=0)
+
+
+def document(one: Between) -> dict[str, Any]:
+    """All of it, for JSON."""
+    sides = {
+        letter: about(side.stored)
+        | {"database": str(side.side.database), "conditions": msgspec.to_builtins(conditions)}
+        for letter, side, conditions in zip("ab", (one.a, one.b), one.conditions, strict=True)
+    }
+    differences = [
+        {"factor": found.factor, "a": found.values[0][0], "b": found.values[1][0]}
+        for found in one.differences
+    ]
+    found: dict[str, Any] = msgspec.to_builtins(one.found)
+    return {**sides, "together": False, "differences": differences, **found}
+
+
+def about(stored: Stored) -> dict[str, Any]:
+    """A campaign in a few facts, for JSON."""
+    campaign = stored.campaign
+    return {
+        "id": campaign.id,
+        "library": stored.library.version_string,
+        "machine": stored.machine.host,
+        "nprocs": campaign.nprocs,
+        "oversubscribed": campaign.oversubscribed,
+        "state": campaign.state,
+        "started": campaign.started,
+        "settings": msgspec.to_builtins(stored.settings),
+    }

@@ -1,0 +1,138 @@
+"""Two overlap campaigns, cell by cell: whose ratio is lower, whose time is shorter. Pure.
+
+Both are looked at, for a ratio alone misleads: beside a message that takes ten times as long, more
+can be hidden. The campaigns were measured apart: what changed in the machine between them is in
+the differences, and no interval knows of it (compare.py). So no side is called faster here; what is
+counted are cells whose intervals do not touch."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.overlap.benches import LOAD
+from plumbline.overlap.metric import Ratio
+from plumbline.overlap.suite import Cell
+from plumbline_db.errors import UsageError
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A cell of both sides. `overlap`: ratio of A less that of B; of the benchmark `load` the
+    slowdown of A over that of B. `times`: time of communication and computation together, A over B.
+    `…_told`: the 95 % intervals do not touch, and no side is noisy. `measured`: on both sides, not
+    inferred."""
+
+    bench: str
+    bytes: int
+    work_ns: int
+    threads: int
+    rank: int
+    a: Ratio
+    b: Ratio
+    overlap: float
+    overlap_told: bool
+    times: float
+    times_told: bool
+    measured: bool
+
+
+class Total(msgspec.Struct, frozen=True):
+    """Of a benchmark, over the `cells` that were measured on both sides: how often each side's time
+    is shorter, and its ratio lower, where that is told; the median of `times`; the cell where times
+    lie furthest apart, of those that are told."""
+
+    bench: str
+    cells: int
+    a_shorter: int
+    b_shorter: int
+    a_overlaps_more: int
+    b_overlaps_more: int
+    times: float
+    furthest: Line | None
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """`only_a`, `only_b`: cells that the other side has not."""
+
+    lines: list[Line]
+    only_a: int
+    only_b: int
+    totals: list[Total]
+
+
+def find(a: Sequence[Cell], b: Sequence[Cell]) -> Difference:
+    """Raises UsageError when there is no common cell."""
+    ours, theirs = _by_key(a), _by_key(b)
+    lines = [_line(*ours[key], *theirs[key]) for key in ours if key in theirs]
+    if not lines:
+        raise UsageError(
+            "no cell is on both sides: cells are matched by benchmark, size, work, threads and "
+            f"rank; A has {_some(a)}; B has {_some(b)}"
+        )
+    benches = dict.fromkeys(one.bench for one in lines)
+    totals = [total(bench, [one for one in lines if one.bench == bench]) for bench in benches]
+    return Difference(lines, len(ours) - len(lines), len(theirs) - len(lines), totals)
+
+
+def _by_key(
+    cells: Sequence[Cell],
+) -> dict[tuple[str, int, int, int, int], tuple[Cell, Ratio]]:
+    """Of those that took time beyond that of an empty message: others have no quotient."""
+    return {
+        (one.bench, one.bytes, one.work_ns, one.threads, one.rank): (one, one.ratio)
+        for one in cells
+        if one.ratio is not None and one.ratio.both > 0
+    }
+
+
+def _some(cells: Sequence[Cell]) -> str:
+    return ", ".join(dict.fromkeys(one.bench for one in cells)) or "none"
+
+
+def _line(ours: Cell, a: Ratio, theirs: Cell, b: Ratio) -> Line:
+    load = ours.bench == LOAD
+    return Line(
+        bench=ours.bench,
+        bytes=ours.bytes,
+        work_ns=ours.work_ns,
+        threads=ours.threads,
+        rank=ours.rank,
+        a=a,
+        b=b,
+        overlap=a.value / b.value if load else a.value - b.value,
+        overlap_told=not (a.noisy or b.noisy) and _apart((a.low, a.high), (b.low, b.high)),
+        times=a.both / b.both,
+        times_told=_apart((a.both_low, a.both_high), (b.both_low, b.both_high)),
+        measured=ours.launches > 0 and theirs.launches > 0,
+    )
+
+
+Interval = tuple[float | None, float | None]
+
+
+def _apart(one: Interval, other: Interval) -> bool:
+    (low, high), (others_low, others_high) = one, other
+    if low is None or high is None or others_low is None or others_high is None:
+        return False
+    return low > others_high or others_low > high
+
+
+def total(bench: str, lines: Sequence[Line]) -> Total:
+    """Of the lines of a benchmark."""
+    measured = [one for one in lines if one.measured]
+    timed = [one for one in measured if one.times_told]
+    neutral = 1.0 if bench == LOAD else 0.0
+    overlaps = [one.overlap for one in measured if one.overlap_told]
+    return Total(
+        bench=bench,
+        cells=len(measured),
+        a_shorter=sum(one.times < 1 for one in timed),
+        b_shorter=sum(one.times > 1 for one in timed),
+        a_overlaps_more=sum(one < neutral for one in overlaps),
+        b_overlaps_more=sum(one > neutral for one in overlaps),
+        times=statistics.median([one.times for one in measured or lines]),
+        furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
+    )

@@ -1,0 +1,71 @@
+"""Difference maps of two overlap campaigns: ratios above, times below, a column for each benchmark.
+Pure: a difference in, a Vega-Lite specification out (chart.py renders it)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plumbline.overlap import colours, heatmap
+from plumbline.overlap.benches import LOAD
+from plumbline.overlap.colours import APART, GREY, TIMES
+from plumbline.overlap.difference import Difference, Line
+from plumbline.overlap.heatmap import Spot
+from plumbline.overlap.sheet import page
+
+_SIDE = 190
+
+
+def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
+    """`a`, `b`: what the sides are called."""
+    benches = list(dict.fromkeys(one.bench for one in found.lines))
+    rows = []
+    for what, times in (("overhead ratio", False), ("time of both together", True)):
+        maps = [
+            _map(bench, [one for one in found.lines if one.bench == bench], times=times)
+            for bench in benches
+        ]
+        heading = {"text": what, "anchor": "start", "fontSize": 13}
+        rows.append({"title": heading, "hconcat": maps})
+    grey = [(GREY, "", "not told apart")]
+    bars = [APART.bar()] if any(bench != LOAD for bench in benches) else []
+    spec = page("", {"vconcat": rows, "spacing": 30}, [*bars, TIMES.bar(), colours.key(grey)])
+    spec["title"] = {
+        "text": [f"A: {a}", f"B: {b}"],
+        "subtitle": "Measured apart: what changed in the machine between them is in these maps.",
+        "anchor": "start",
+        "fontSize": 14,
+        "offset": 14,
+    }
+    return spec
+
+
+def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
+    spots = [_spot(one, times=times) for one in _middle(lines, times=times)]
+    ranks = len({one.rank for one in lines})
+    heading: dict[str, Any] = {"text": bench, "fontSize": 12}
+    if ranks > 1:
+        heading["subtitle"] = f"median of {ranks} ranks"
+    return heatmap.drawn(heading, bench, spots, {}, _SIDE)
+
+
+def _spot(line: Line, *, times: bool) -> Spot:
+    up = heatmap.height(line.bench, line.work_ns, line.threads)
+    if times:
+        colour = TIMES.of(line.times) if line.times_told else GREY
+    else:
+        scale = TIMES if line.bench == LOAD else APART
+        colour = scale.of(line.overlap) if line.overlap_told else GREY
+    return Spot(line.bytes, up, colour, line.measured)
+
+
+def _middle(lines: Sequence[Line], *, times: bool) -> list[Line]:
+    """Of each place the rank with the median (of two, the lower one)."""
+    places: dict[tuple[int, int, int], list[Line]] = {}
+    for one in lines:
+        places.setdefault((one.bytes, one.work_ns, one.threads), []).append(one)
+    ordered = (
+        sorted(those, key=lambda one: one.times if times else one.overlap)
+        for those in places.values()
+    )
+    return [those[(len(those) - 1) // 2] for those in ordered]

@@ -1,0 +1,91 @@
+"""Sheets of heat maps: all benchmarks of a library; or a row for each library or configuration and
+a column for each benchmark, as figures 2 to 4 of A. Denis and F. Trahay, "MPI Overlap: Benchmark
+and Analysis", ICPP 2016. Pure: cells in, a Vega-Lite specification out (chart.py renders it)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plumbline.overlap import colours, heatmap
+from plumbline.overlap.benches import LOAD
+from plumbline.overlap.suite import Cell
+
+_COLUMNS = 3
+_SIDE, _SMALL = 230, 150  # pixels of a map, alone and in a row
+
+
+def of_one(title: str, cells: Sequence[Cell], *, dots: bool = False) -> dict[str, Any]:
+    """A map for each benchmark. `dots`: in the cells that were measured, not inferred."""
+    maps = [heatmap.of(bench, _of(bench, cells), _SIDE, dots=dots) for bench in benches_of(cells)]
+    return page(title, {"columns": _COLUMNS, "concat": maps}, legend(cells, dots=dots))
+
+
+def of_several(
+    title: str, rows: Sequence[tuple[str, Sequence[Cell]]], *, dots: bool = False
+) -> dict[str, Any]:
+    """`rows`: a name and the cells of each; a benchmark that a row has not is left blank."""
+    every = [one for _, cells in rows for one in cells]
+    columns = benches_of(every)
+    drawn = [
+        {
+            "title": {"text": name, "anchor": "start", "fontSize": 13},
+            "hconcat": [
+                heatmap.of(bench, found, _SMALL, dots=dots)
+                if (found := _of(bench, cells))
+                else blank(_SMALL)
+                for bench in columns
+            ],
+        }
+        for name, cells in rows
+    ]
+    return page(title, {"vconcat": drawn, "spacing": 30}, legend(every, dots=dots))
+
+
+def benches_of(cells: Sequence[Cell]) -> list[str]:
+    """Those that anything is drawn of."""
+    return list(dict.fromkeys(one.bench for one in cells if one.ratio is not None))
+
+
+def _of(bench: str, cells: Sequence[Cell]) -> list[Cell]:
+    return [one for one in cells if one.bench == bench and one.ratio is not None]
+
+
+def blank(side: int) -> dict[str, Any]:
+    return {
+        "width": side,
+        "height": side,
+        "view": {"stroke": None},
+        "data": {"values": []},
+        "mark": "point",
+    }
+
+
+def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Maps with their legend to the right."""
+    return {
+        "title": {"text": title, "anchor": "start", "fontSize": 15, "offset": 14},
+        "background": "white",
+        "padding": 12,
+        "config": {"aria": False},  # a sentence for every box
+        "hconcat": [maps, {"vconcat": list(keys), "spacing": 24}],
+        "spacing": 24,
+    }
+
+
+def legend(cells: Sequence[Cell], *, dots: bool) -> list[dict[str, Any]]:
+    """Of what occurs in these cells."""
+    measured = [one for one in cells if one.ratio is not None]
+    load = any(one.bench == LOAD for one in measured)
+    beside_work = any(one.bench != LOAD for one in measured)
+    bars = [colours.RATIO.bar()] if beside_work else []
+    bars += [colours.SLOWDOWN.bar()] if load else []
+    entries = [("#333333", "#ffffff", "the communication alone")] if beside_work else []
+    if any(one.ratio.noisy for one in measured if one.ratio is not None):
+        entries.append((colours.GREY, "", "scatters too much to say"))
+    inferred = sum(one.launches == 0 for one in measured)
+    if dots:
+        entries.append(("#333333", colours.DOT, "dots: measured"))
+    if inferred:
+        entries.append(("#ffffff", "", f"{inferred} of {len(measured)} cells inferred"))
+    return [*bars, *([colours.key(entries)] if entries else [])]

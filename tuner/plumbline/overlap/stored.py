@@ -1,0 +1,118 @@
+"""Overlap campaigns that the database holds: which there are, how they were set, their cells.
+Reads; measures nothing."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline import factors
+from plumbline.overlap import suite
+from plumbline.overlap.suite import Cell, Settings
+from plumbline.sides import Name, Side
+from plumbline_db import campaigns, machines, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign, Library, Machine
+
+# Settings that say how much was measured, not how.
+_EXTENT = frozenset(
+    {"nprocs", "benches", "sizes", "work_ns", "triples", "launches", "seed", "command"}
+)
+
+
+class Stored(msgspec.Struct, frozen=True):
+    campaign: Campaign
+    settings: Settings
+    library: Library
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        """One line of a sheet: library, ranks and what is not as usual."""
+        ranks = f"{self.campaign.nprocs} ranks"
+        crowded = " (oversubscribed)" if self.campaign.oversubscribed else ""
+        return ", ".join([self.library.id, ranks + crowded, *self.configuration()])
+
+    def configuration(self) -> list[str]:
+        """The settings that other campaigns may have otherwise."""
+        usual = how(Settings(self.campaign.nprocs))
+        found = how(self.settings).items()
+        return [f"{name} {value}" for name, value in found if value != usual.get(name)]
+
+
+def how(settings: Settings) -> dict[str, str]:
+    """Each setting that is not about how much is measured, as text; a knob is one."""
+    found: dict[str, str] = {}
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        if name == "knobs":
+            found |= {knob: str(one) for knob, one in value}
+        elif name not in _EXTENT:
+            found[name] = str(value)
+    return found
+
+
+class _Asked(msgspec.Struct):
+    command: str = ""
+
+
+def every(db: Database) -> list[Stored]:
+    """In the order in which they were started."""
+    return [_stored(db, one) for one in campaigns.every(db) if _is_overlap(one)]
+
+
+def one(db: Database, id: str) -> Stored:
+    """Raises UsageError that lists what there is."""
+    known = {found.id: found for found in campaigns.every(db) if _is_overlap(found)}
+    if id not in known:
+        listed = ", ".join(known) or "none (run `plumbline overlap` first)"
+        raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
+    return _stored(db, known[id])
+
+
+def _is_overlap(campaign: Campaign) -> bool:
+    try:
+        return msgspec.json.decode(campaign.settings, type=_Asked).command == "overlap"
+    except msgspec.DecodeError:
+        return False
+
+
+def _stored(db: Database, campaign: Campaign) -> Stored:
+    return Stored(
+        campaign,
+        msgspec.json.decode(campaign.settings, type=Settings),
+        machines.library(db, campaign.library_fingerprint),
+        machines.machine(db, campaign.machine),
+    )
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A campaign with its cells so far, and its launches and their surroundings as a comparison has
+    them."""
+
+    stored: Stored
+    side: Side
+    cells: list[Cell]
+
+
+def measured(db: Database, stored: Stored) -> Measured:
+    """Raises UsageError where nothing is measured yet; PlumblineError where its launches may not be
+    joined, or as `suite.read`."""
+    id = stored.campaign.id
+    launches = runs.surroundings(db, id)
+    if not launches:
+        raise UsageError(f"overlap campaign {id} has no finished launch yet")
+    factors.require_joinable(
+        factors.named(launches), across_suites=True, otherwise="Measure afresh with --new"
+    )
+    side = Side(
+        name=Name(id, None, id, "", "", ""),
+        database=db.path,
+        campaign=stored.campaign,
+        machine=stored.machine,
+        library=stored.library,
+        suites=list(dict.fromkeys(one.suite for one in launches)),
+        launches=launches,
+        samples=[],
+    )
+    return Measured(stored, side, suite.read(db, stored.campaign, stored.settings))
