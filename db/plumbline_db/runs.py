@@ -98,6 +98,16 @@ def header(db: Database, run_id: str) -> Header | None:
     return msgspec.json.decode(row[0], type=Header)
 
 
+def last(db: Database, campaign: str) -> int:
+    """The number of the launch of a campaign that was stored last; 0: there is none."""
+    ((number,),) = db.rows(
+        """SELECT coalesce(max(run.number), 0) FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign""",
+        {"campaign": campaign},
+    )
+    return int(number)
+
+
 def first_header(
     db: Database, campaign: str, suite: str | None = None
 ) -> tuple[str, Header] | None:

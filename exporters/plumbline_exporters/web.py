@@ -1,15 +1,18 @@
-"""The HTTP side of `plumbline serve`: /metrics, /healthz and one plain page. Reads only.
+"""The HTTP side of `plumbline serve`: /metrics, /healthz, a plain start page, and what other rooms
+add. Reads only.
 
-The page loads nothing from elsewhere, and its policy forbids it to.
+Pages load nothing from elsewhere, and their policy forbids it to.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import uvicorn
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -23,20 +26,31 @@ from plumbline_exporters.bundle import choice, sizes
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.standing import standing
 
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
 
 
-def app(db_path: Path) -> Starlette:
+class Pages(NamedTuple):
+    """What another room adds: its routes, and the link to them on the start page (path, words)."""
+
+    routes: list[Route]
+    link: tuple[str, str]
+
+
+def templates(*packages: str) -> Environment:
+    """Those of the named packages, which may extend the layout that is here."""
+    rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
+    return Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
+
+
+def app(db_path: Path, more: Sequence[Pages] = ()) -> Starlette:
     """The application over one database, which is opened anew for every request."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(DatabaseCollector(db_path))
-    pages = Environment(
-        loader=PackageLoader("plumbline_exporters"), autoescape=True, undefined=StrictUndefined
-    )
+    pages = templates()
     pages.globals.update(sizes=sizes, choice=choice)
 
     def metrics(request: Request) -> Response:
@@ -49,19 +63,28 @@ def app(db_path: Path) -> Starlette:
     def index(request: Request) -> Response:
         with Database.open(db_path) as db, db.snapshot():
             standings = [standing(db, campaign) for campaign in campaigns.all_campaigns(db)]
-        page = pages.get_template("index.html").render(standings=standings[::-1])
-        return HTMLResponse(page, headers=_HEADERS)
+        page = pages.get_template("index.html").render(
+            standings=standings[::-1], links=[room.link for room in more]
+        )
+        return HTMLResponse(page, headers=HEADERS)
 
     def unavailable(request: Request, error: Exception) -> Response:
         return PlainTextResponse(f"{error}\n", status_code=503)
 
     return Starlette(
-        routes=[Route("/", index), Route("/metrics", metrics), Route("/healthz", healthz)],
+        routes=[
+            Route("/", index),
+            Route("/metrics", metrics),
+            Route("/healthz", healthz),
+            *(route for room in more for route in room.routes),
+        ],
         exception_handlers={PlumblineError: unavailable},
     )
 
 
-def serve(db_path: Path, host: str = "127.0.0.1", port: int = 9464) -> None:
+def serve(
+    db_path: Path, host: str = "127.0.0.1", port: int = 9464, more: Sequence[Pages] = ()
+) -> None:
     """Serve until SIGINT or SIGTERM. PlumblineError when the address is taken or not ours."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -72,5 +95,5 @@ def serve(db_path: Path, host: str = "127.0.0.1", port: int = 9464) -> None:
             "--port"
         ) from error
     with listener:
-        config = uvicorn.Config(app(db_path), log_level="warning", access_log=False)
+        config = uvicorn.Config(app(db_path, more), log_level="warning", access_log=False)
         uvicorn.Server(config).run(sockets=[listener])

@@ -206,7 +206,7 @@ def _table(totals: Sequence[Total]) -> Table:
         table.add_row(
             one.bench,
             *map(str, (one.cells, one.a_shorter, one.b_shorter)),
-            f"{one.times:.2f}",
+            f"{one.times:.3g}",
             *map(str, (one.a_overlaps_more, one.b_overlaps_more)),
             _furthest(one),
         )
@@ -221,7 +221,7 @@ def _furthest(total: Total) -> str:
         return ""
     beside = f"{line.threads} threads" if line.bench == LOAD else f"{line.work_ns / 1000:g} µs"
     rank = f", rank {line.rank}" if line.rank else ""
-    return f"A / B {line.times:.2f} at {line.bytes} B, {beside}{rank}"
+    return f"A / B {line.times:.3g} at {line.bytes} B, {beside}{rank}"
 
 
 def _summary(compared: Between) -> str:

@@ -14,16 +14,17 @@ from . import common
 @click.option("--port", default=9464, show_default=True, type=click.IntRange(1, 65535))
 @common.db_option
 def command(host: str, port: int, db_path: Path | None) -> None:
-    """Answer /metrics and a start page from the database.
+    """Answer /metrics, a start page and maps of overlap from the database.
 
     \b
     Example:
       plumbline serve & curl http://127.0.0.1:9464/metrics
     """
+    from plumbline.overlap import pages
     from plumbline_db.connection import Database
     from plumbline_exporters import web
 
     path = common.database(db_path)
     Database.open(path).close()  # a missing or foreign file is said before anything listens
     click.echo(f"plumbline: http://{host}:{port}/ serves {path}", err=True)
-    web.serve(path, host=host, port=port)
+    web.serve(path, host=host, port=port, more=[pages.pages(path)])

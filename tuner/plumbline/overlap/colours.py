@@ -111,7 +111,7 @@ APART = Scale(
     ),
 )
 TIMES = Scale(
-    "time of both: A / B",
+    "time of both together: A / B",
     ((0.25, _BLUE), (1, _WHITE), (4, _RED)),
     (
         (0.25, "¼ or less: A is shorter"),
@@ -124,6 +124,16 @@ TIMES = Scale(
 )
 GREY = "#bdbdbd"
 DOT = "#00e5ff"
+
+
+SQUARE = {
+    "type": "point",
+    "shape": "square",
+    "filled": True,
+    "opacity": 1,
+    "size": 150,
+    "x": _WIDE / 2,
+}
 
 
 def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
@@ -140,7 +150,7 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
         "view": {"stroke": None},
         "layer": [
             {
-                "mark": {"type": "point", "shape": "square", "filled": True, "size": 150, "x": 7},
+                "mark": SQUARE,
                 "encoding": {"y": y, "color": FILL},
             },
             {

@@ -20,16 +20,19 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
     benches = list(dict.fromkeys(one.bench for one in found.lines))
     rows = []
-    for what, times in (("overhead ratio", False), ("time of both together", True)):
+    for what, times in (
+        ("overhead ratio", False),
+        ("time of communication and computation together", True),
+    ):
         maps = [
             _map(bench, [one for one in found.lines if one.bench == bench], times=times)
             for bench in benches
         ]
         heading = {"text": what, "anchor": "start", "fontSize": 13}
         rows.append({"title": heading, "hconcat": maps})
-    grey = [(GREY, "", "not told apart")]
+    words = [(GREY, "", "not told apart"), ("#ffffff", "", "×: not on both sides")]
     bars = [APART.bar()] if any(bench != LOAD for bench in benches) else []
-    spec = page("", {"vconcat": rows, "spacing": 30}, [*bars, TIMES.bar(), colours.key(grey)])
+    spec = page("", {"vconcat": rows, "spacing": 30}, [*bars, TIMES.bar(), colours.key(words)])
     spec["title"] = {
         "text": [f"A: {a}", f"B: {b}"],
         "subtitle": "Measured apart: what changed in the machine between them is in these maps.",
@@ -46,7 +49,7 @@ def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
     heading: dict[str, Any] = {"text": bench, "fontSize": 12}
     if ranks > 1:
         heading["subtitle"] = f"median of {ranks} ranks"
-    return heatmap.drawn(heading, bench, spots, {}, _SIDE)
+    return heatmap.drawn(heading, bench, spots, {}, _SIDE, crosses=True)
 
 
 def _spot(line: Line, *, times: bool) -> Spot:

@@ -30,6 +30,8 @@ _MICROSECONDS = (
 # Boxes that overlap by a little, so that no background shines through between them.
 CLOSE = {"type": "rect", "strokeWidth": 0, "x2Offset": 0.4, "y2Offset": -0.4}
 
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+
 Span = tuple[float, float]
 
 
@@ -106,8 +108,10 @@ def drawn(
     side: int,
     *,
     dots: bool = False,
+    crosses: bool = False,
 ) -> dict[str, Any]:
-    """A map of spots of any colour. `line`: microseconds by size."""
+    """A map of spots of any colour. `line`: microseconds by size. `crosses`: where there is no
+    cell."""
     across = _spans(sorted({_across(one.bytes) for one in every}))
     levels = sorted({one.up for one in every})
     up = _levels(levels) if bench == LOAD else _spans(levels)
@@ -129,15 +133,25 @@ def drawn(
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
             mark = {"type": "line", "clip": True, "color": colour, "strokeWidth": width}
             layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    middles = {one: _middle(span, bench) for one, span in up.items()}
     if dots:
-        values = [
-            {"x": _across(one.bytes), "y": _middle(up[one.up], bench)}
-            for one in every
-            if one.measured
-        ]
-        mark = {"type": "point", "filled": True, "size": 7, "color": DOT, "opacity": 1}
-        layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+        points = [(_across(one.bytes), middles[one.up]) for one in every if one.measured]
+        layers.append(_points(points, encoding, {"size": 7, "filled": True, "color": DOT}))
+    if crosses:
+        there = {(_across(one.bytes), one.up) for one in every}
+        points = [(size, middles[one]) for size in across for one in up if (size, one) not in there]
+        layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
     return {"title": dict(heading), "width": side, "height": side, "layer": layers}
+
+
+def _points(
+    places: Sequence[tuple[float, float]], encoding: Mapping[str, Any], mark: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "data": {"values": [{"x": x, "y": y} for x, y in places]},
+        "mark": {"type": "point", "opacity": 1} | dict(mark),
+        "encoding": encoding,
+    }
 
 
 def _axes(across: Mapping[float, Span], up: Mapping[float, Span], bench: str) -> dict[str, Any]:

@@ -1,0 +1,170 @@
+"""Overlap on the web page of `plumbline serve`: the campaigns that are stored, the heat maps of
+each, and difference maps of two; with tables of the same numbers, and all of them as JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from plumbline import chart
+from plumbline.overlap import between, difference_maps, heatmap, sheet, stored
+from plumbline.overlap.benches import LOAD
+from plumbline.overlap.between import Between
+from plumbline.overlap.kept import Kept
+from plumbline.overlap.metric import Ratio
+from plumbline.overlap.stored import Measured, Stored
+from plumbline.overlap.suite import Cell
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_exporters.web import HEADERS, Pages, templates
+
+_MOST = 16  # campaigns, and pictures, in memory
+
+_shown = templates("plumbline.overlap")
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The numbers of a map: a row a height, the largest first, a column a size; empty where nothing
+    was measured. `of`: how many ranks a number is the median of."""
+
+    bench: str
+    load: bool
+    of: int
+    cells: int
+    noisy: int
+    median: float | None
+    sizes: list[int]
+    rows: list[tuple[float, list[Ratio | None]]]
+
+
+def pages(db_path: Path) -> Pages:
+    """Over one database, which is opened anew for every request; what was read and drawn is kept as
+    long as nothing was stored since."""
+    measured: Kept[Measured] = Kept(_MOST)
+    pictures: Kept[str] = Kept(_MOST)
+
+    def read(db: Database, one: Stored) -> Measured:
+        return measured.get(_state(db, one), lambda: stored.measured(db, one))
+
+    def listing(request: Request) -> Response:
+        with Database.open(db_path) as db:
+            every = stored.every(db)
+        return _page("overlap.html", every=every[::-1])
+
+    def maps(request: Request) -> Response:
+        with _opened(db_path) as db:
+            one = stored.one(db, request.path_params["id"])
+            others = [other for other in stored.every(db) if other != one]
+            found, state = read(db, one), _state(db, one)
+        drawn = pictures.get(
+            state, lambda: chart.render(sheet.of_one(one.campaign.id, found.cells))
+        )
+        return _page(
+            "overlap_campaign.html",
+            one=one,
+            picture=drawn,
+            tables=tables(found.cells),
+            others=others[::-1],
+        )
+
+    def maps_json(request: Request) -> Response:
+        with _opened(db_path) as db:
+            found = read(db, stored.one(db, request.path_params["id"]))
+        cells = msgspec.to_builtins(found.cells)
+        return _json(between.about(found.stored) | {"cells": cells})
+
+    def pair(request: Request) -> tuple[Between, Hashable]:
+        with _opened(db_path) as db:
+            a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
+            compared = between.between(read(db, a), read(db, b))
+            return compared, (_state(db, a), _state(db, b))
+
+    def differences(request: Request) -> Response:
+        compared, state = pair(request)
+        sides = [compared.a.stored, compared.b.stored]
+        names = [f"{one.name} ({one.campaign.id})" for one in sides]
+        drawn = pictures.get(
+            state, lambda: chart.render(difference_maps.sheet(compared.found, *names))
+        )
+        return _page(
+            "overlap_difference.html",
+            compared=compared,
+            sides=list(zip("AB", sides, compared.conditions, compared.launches, strict=True)),
+            picture=drawn,
+            load=LOAD,
+        )
+
+    def differences_json(request: Request) -> Response:
+        return _json(between.document(pair(request)[0]))
+
+    return Pages(
+        [
+            Route("/overlap", listing),
+            Route("/overlap/{id}.json", maps_json),
+            Route("/overlap/{id}", maps),
+            Route("/overlap/{id}/with/{other}.json", differences_json),
+            Route("/overlap/{id}/with/{other}", differences),
+        ],
+        ("overlap", "Overlap of communication and computation"),
+    )
+
+
+@contextmanager
+def _opened(db_path: Path) -> Iterator[Database]:
+    """All of one moment; what is asked for and is not there is Not Found."""
+    with Database.open(db_path) as db, db.snapshot():
+        try:
+            yield db
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from error
+
+
+def _state(db: Database, one: Stored) -> Hashable:
+    """Changes whenever something of the campaign was stored."""
+    return (one.campaign, runs.last(db, one.campaign.id))
+
+
+def _page(template: str, **facts: Any) -> Response:
+    return HTMLResponse(_shown.get_template(template).render(**facts), headers=HEADERS)
+
+
+def _json(value: object) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json", headers=HEADERS)
+
+
+def tables(cells: Sequence[Cell]) -> list[Table]:
+    """One for each map."""
+    return [
+        _table(bench, [one for one in cells if one.bench == bench])
+        for bench in sheet.benches_of(cells)
+    ]
+
+
+def _table(bench: str, cells: Sequence[Cell]) -> Table:
+    middle = {
+        (heatmap.height(bench, one.work_ns, one.threads), one.bytes): found
+        for one, found in heatmap.middle(cells)
+    }
+    told = [found.value for found in middle.values() if not found.noisy]
+    sizes = sorted({size for _, size in middle})
+    heights = sorted({height for height, _ in middle}, reverse=True)
+    return Table(
+        bench=bench,
+        load=bench == LOAD,
+        of=max(len(those) for those in heatmap.by_place(cells)),
+        cells=len(middle),
+        noisy=len(middle) - len(told),
+        median=statistics.median(told) if told else None,
+        sizes=sizes,
+        rows=[(height, [middle.get((height, size)) for size in sizes]) for height in heights],
+    )
