@@ -5,15 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-import xml.etree.ElementTree as tree
 from pathlib import Path
 
 import pytest
 
-from plumbline import chart
-from plumbline.overlap import heatmap, suite
-from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell
+from plumbline.overlap import suite
 from tests.tuner.test_end_to_end import plumbline
 
 
@@ -28,27 +24,6 @@ def test_the_axes_go_by_roots_of_two() -> None:
     assert set(quick) <= set(sizes) and set(less) <= set(work) and len(quick) == 17
 
 
-def cell(size: int, work: int, value: float | None, *, noisy: bool = False) -> Cell:
-    of = value is not None and Ratio(1e-5, 1e-5, 2e-5, value, value, value, noisy)
-    return Cell("sender", size, work, 1, of or None)
-
-
-def test_a_map_shows_what_was_measured_and_covers_what_says_nothing() -> None:
-    cells = [cell(64, 1000, 0.0), cell(64, 2000, 1.0), cell(128, 1000, 3.0, noisy=True)]
-    cells += [cell(128, 2000, None)]
-    found = heatmap.one_map("sender", cells)
-    boxes, covers, line = (layer["data"]["values"] for layer in found["layer"])
-    assert [row["ratio"] for row in boxes] == [0.0, 1.0, 3.0]
-    assert [row["x"] for row in covers] == [boxes[2]["x"]]
-    for row in boxes:
-        assert row["x2"] / row["x"] == pytest.approx(2)
-        assert row["y2"] / row["y"] == pytest.approx(2)
-    assert line == []  # 10 us lie outside of the map
-    picture = chart.render(heatmap.sheet("a library", cells))
-    assert tree.fromstring(picture).tag.endswith("svg")
-    assert "#bbbbbb" in picture and "rgb(255, 238, 51)" in picture
-
-
 @pytest.mark.mpi
 def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     """Two launches of two benchmarks; asked again, nothing is launched."""
@@ -56,7 +31,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
         pytest.skip("no mpirun on PATH")
     words = ["overlap", "--benches", "sender,receiver", "--sizes", "1024,65536", "--work", "20,200"]
     words += ["--triples", "9", "--launches", "2", "--db", str(tmp_path / "plumbline.db")]
-    said = plumbline(*words, "--json", "--svg", str(tmp_path / "maps.svg"))
+    said = plumbline(*words, "--json", "--picture", str(tmp_path / "maps.svg"))
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert len(found["cells"]) == 8
@@ -79,6 +54,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
         (["--work", "0"], "nothing to overlap with"),
         (["--work", "x"], "--work takes whole numbers"),
         (["--sizes", "-5"], "--sizes must not be negative"),
+        (["--picture", "maps.jpg"], "name a file that ends in .svg, .png or .pdf"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
@@ -90,7 +66,7 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured
     tmp_path: Path,
 ) -> None:
     database = tmp_path / "plumbline.db"
-    words = ["--svg", str(tmp_path / "missing" / "maps.svg"), "--db", str(database)]
+    words = ["--picture", str(tmp_path / "missing" / "maps.svg"), "--db", str(database)]
     done = plumbline("overlap", *words)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "missing" in done.stderr and not database.exists()

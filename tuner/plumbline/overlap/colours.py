@@ -90,7 +90,7 @@ RATIO = Scale(
     ),
 )
 SLOWDOWN = Scale(
-    "time beside busy threads / alone",
+    "load: beside threads / alone",
     ((1, "#000000"), (3, "#4b1091"), (10, "#e52a20"), (1000, "#ffee33")),
     (
         (1, "1: as alone"),
@@ -137,10 +137,10 @@ SQUARE = {
 
 
 def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """What else is drawn: the colour of a box, that of a line through it (or none), the words."""
+    """What else is drawn: the colour of a box, what is in it (line, dot or nothing), the words."""
     rows = [
-        {"y": _LINE * at + 8, "colour": box, "line": line, "text": text}
-        for at, (box, line, text) in enumerate(entries)
+        {"y": _LINE * at + 8, "colour": box, "inside": inside, "text": text}
+        for at, (box, inside, text) in enumerate(entries)
     ]
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": None}
     return {
@@ -154,9 +154,14 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
                 "encoding": {"y": y, "color": FILL},
             },
             {
-                "transform": [{"filter": "datum.line != ''"}],
-                "mark": {"type": "rule", "x": 0, "x2": _WIDE, "strokeWidth": 2},
-                "encoding": {"y": y, "color": FILL | {"field": "line"}},
+                "transform": [{"filter": "datum.inside == 'line'"}],
+                "mark": {"type": "rule", "x": 0, "x2": _WIDE, "strokeWidth": 2, "color": "white"},
+                "encoding": {"y": y},
+            },
+            {
+                "transform": [{"filter": "datum.inside == 'dot'"}],
+                "mark": SQUARE | {"shape": "circle", "size": 7, "color": DOT},
+                "encoding": {"y": y},
             },
             {
                 "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 11},

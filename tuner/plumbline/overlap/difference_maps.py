@@ -46,9 +46,9 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
 def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
     spots = [_spot(one, times=times) for one in _middle(lines, times=times)]
     ranks = len({one.rank for one in lines})
-    heading: dict[str, Any] = {"text": bench, "fontSize": 12}
-    if ranks > 1:
-        heading["subtitle"] = f"median of {ranks} ranks"
+    words = ["slowdowns A / B, in the colours of times"] if bench == LOAD and not times else []
+    words += [f"median of {ranks} ranks"] if ranks > 1 else []
+    heading = {"text": bench, "subtitle": words, "fontSize": 13, "subtitleFontSize": 11}
     return heatmap.drawn(heading, bench, spots, {}, _SIDE, crosses=True)
 
 

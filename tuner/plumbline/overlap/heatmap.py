@@ -16,9 +16,9 @@ from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import Cell, lines
 
 _LABELS = 6  # on an axis
-_NOTHING = 0.5  # where no bytes at all are drawn: a logarithm has no zero
+# Room for labels, the same beside all maps, so that those of a column stand one below the other.
+ROOM = {"minExtent": 30, "maxExtent": 30}
 _BYTES = (
-    "datum.value < 1 ? '0' : "
     "datum.value >= 1048576 ? round(10 * datum.value / 1048576) / 10 + 'M' : "
     "datum.value >= 1024 ? round(10 * datum.value / 1024) / 10 + 'k' : datum.value"
 )
@@ -112,14 +112,15 @@ def drawn(
 ) -> dict[str, Any]:
     """A map of spots of any colour. `line`: microseconds by size. `crosses`: where there is no
     cell."""
-    across = _spans(sorted({_across(one.bytes) for one in every}))
+    places = _places(sorted({one.bytes for one in every}))
+    across = _spans(list(places.values()))
     levels = sorted({one.up for one in every})
     up = _levels(levels) if bench == LOAD else _spans(levels)
     rows = []
     for one in every:
-        (x, x2), (y, y2) = across[_across(one.bytes)], up[one.up]
+        (x, x2), (y, y2) = across[places[one.bytes]], up[one.up]
         rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": one.colour})
-    encoding = _axes(across, up, bench)
+    encoding = _axes(places, across, up, bench)
     boxes = encoding | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "color": FILL}
     layers: list[dict[str, Any]] = [
         {
@@ -129,16 +130,16 @@ def drawn(
         }
     ]
     if line:
-        values = [{"x": _across(size), "y": one} for size, one in line.items()]
+        values = [{"x": places[size], "y": one} for size, one in line.items()]
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
             mark = {"type": "line", "clip": True, "color": colour, "strokeWidth": width}
             layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
     middles = {one: _middle(span, bench) for one, span in up.items()}
     if dots:
-        points = [(_across(one.bytes), middles[one.up]) for one in every if one.measured]
+        points = [(places[one.bytes], middles[one.up]) for one in every if one.measured]
         layers.append(_points(points, encoding, {"size": 7, "filled": True, "color": DOT}))
     if crosses:
-        there = {(_across(one.bytes), one.up) for one in every}
+        there = {(places[one.bytes], one.up) for one in every}
         points = [(size, middles[one]) for size in across for one in up if (size, one) not in there]
         layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
     return {"title": dict(heading), "width": side, "height": side, "layer": layers}
@@ -154,16 +155,21 @@ def _points(
     }
 
 
-def _axes(across: Mapping[float, Span], up: Mapping[float, Span], bench: str) -> dict[str, Any]:
-    sizes = list(across)
+def _axes(
+    places: Mapping[int, float],
+    across: Mapping[float, Span],
+    up: Mapping[float, Span],
+    bench: str,
+) -> dict[str, Any]:
+    nothing = f"datum.value == {places[0]} ? '0' : " if 0 in places else ""
     x = {
         "field": "x",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False, "domain": _ends(across)},
         "axis": {
             "title": "message, bytes",
-            "values": _some(sizes),
-            "labelExpr": _BYTES,
+            "values": _some(list(places.values())),
+            "labelExpr": nothing + _BYTES,
             "labelOverlap": True,
             "grid": False,
         },
@@ -187,7 +193,7 @@ def _axes(across: Mapping[float, Span], up: Mapping[float, Span], bench: str) ->
         "field": "y",
         "type": "quantitative",
         "scale": scale | {"domain": _ends(up)},
-        "axis": axis | {"grid": False},
+        "axis": axis | ROOM | {"grid": False},
     }
     return {"x": x, "y": y}
 
@@ -206,8 +212,15 @@ def _ends(spans: Mapping[float, Span]) -> list[float]:
     return [min(low for low, _ in spans.values()), max(high for _, high in spans.values())]
 
 
-def _across(size: int) -> float:
-    return size or _NOTHING
+def _places(sizes: Sequence[int]) -> dict[int, float]:
+    """Where sizes stand on the axis: a logarithm has no zero, so no bytes at all stand as far below
+    the smallest message as the next one stands above it."""
+    found = {size: float(size) for size in sizes if size}
+    if sizes[0] == 0:
+        first = sizes[1] if len(sizes) > 1 else 1
+        second = sizes[2] if len(sizes) > 2 else 2 * first
+        found = {0: first * first / second, **found}
+    return found
 
 
 def _middle(span: Span, bench: str) -> float:

@@ -66,9 +66,7 @@ def pages(db_path: Path) -> Pages:
             one = stored.one(db, request.path_params["id"])
             others = [other for other in stored.every(db) if other != one]
             found, state = read(db, one), _state(db, one)
-        drawn = pictures.get(
-            state, lambda: chart.render(sheet.of_one(one.campaign.id, found.cells))
-        )
+        drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, found.cells)))
         return _page(
             "overlap_campaign.html",
             one=one,

@@ -52,12 +52,16 @@ def _of(bench: str, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def blank(side: int) -> dict[str, Any]:
+    """As wide as a map, with its invisible axis."""
+    unseen = ("domain", "tick", "label", "title")
+    axis = heatmap.ROOM | {f"{part}Opacity": 0 for part in unseen} | {"grid": False}
     return {
         "width": side,
         "height": side,
         "view": {"stroke": None},
-        "data": {"values": []},
-        "mark": "point",
+        "data": {"values": [{"y": 0}]},
+        "mark": {"type": "text", "text": "not measured", "color": "#777777", "x": side / 2},
+        "encoding": {"y": {"field": "y", "type": "quantitative", "axis": axis}},
     }
 
 
@@ -66,7 +70,8 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
     return {
         "title": {"text": title, "anchor": "start", "fontSize": 15, "offset": 14},
         "background": "white",
-        "padding": 12,
+        # Room at the right for fonts that are wider than those which the page was laid out with.
+        "padding": {"left": 12, "top": 12, "right": 50, "bottom": 12},
         "config": {"aria": False},  # a sentence for every box
         "hconcat": [maps, {"vconcat": list(keys), "spacing": 24}],
         "spacing": 24,
@@ -80,12 +85,12 @@ def legend(cells: Sequence[Cell], *, dots: bool) -> list[dict[str, Any]]:
     beside_work = any(one.bench != LOAD for one in measured)
     bars = [colours.RATIO.bar()] if beside_work else []
     bars += [colours.SLOWDOWN.bar()] if load else []
-    entries = [("#333333", "#ffffff", "the communication alone")] if beside_work else []
+    entries = [("#333333", "line", "the communication alone")] if beside_work else []
     if any(one.ratio.noisy for one in measured if one.ratio is not None):
         entries.append((colours.GREY, "", "scatters too much to say"))
     inferred = sum(one.launches == 0 for one in measured)
     if dots:
-        entries.append(("#333333", colours.DOT, "dots: measured"))
+        entries.append(("#333333", "dot", "measured"))
     if inferred:
         entries.append(("#ffffff", "", f"{inferred} of {len(measured)} cells inferred"))
     return [*bars, *([colours.key(entries)] if entries else [])]
