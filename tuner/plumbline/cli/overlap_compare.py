@@ -57,7 +57,7 @@ def command(
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --picture both.svg
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --sheet page.pdf
     """
-    from plumbline.overlap.between import between, document
+    from plumbline.overlap.between import about, between, document
     from plumbline_db.errors import UsageError
 
     if not campaigns:
@@ -78,10 +78,12 @@ def command(
             _draw_difference(picture, compared)
         if as_json:
             common.print_json(document(compared))
-            return
-        _say(compared)
-    for file in (picture, sheet_file):
-        if file is not None and not as_json:
+        else:
+            _say(compared)
+    elif as_json:
+        common.print_json({"campaigns": [about(one.stored) for one in found]})
+    if not as_json:
+        for file in filter(None, (picture, sheet_file)):
             click.echo(file)
 
 
