@@ -288,6 +288,8 @@ WRITERS = [
     (["reproducibility", "--quick"], "--svg"),
     (["results"], "--svg"),
     (["compare", "a", "b"], "--svg"),
+    (["overlap"], "--picture"),
+    (["overlap", "compare", "a", "b"], "--sheet"),
 ]
 
 
@@ -303,7 +305,8 @@ def test_what_cannot_be_written_is_refused_before_anything_is_launched(
     file = tmp_path / "file"
     file.write_text("mine")
     bad = ["/proc/foo", file / "below"]
-    bad += [tmp_path, tmp_path / "none" / "x.svg"] if option == "--svg" else [file]
+    picture = option in ("--svg", "--picture", "--sheet")
+    bad += [tmp_path, tmp_path / "none" / "x.svg"] if picture else [file]
     for path in bad:
         refused(plumbline(*words, option, path), 2, "cannot write", str(path), "; name a ")
     assert starter.launches == []

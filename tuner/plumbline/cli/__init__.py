@@ -33,7 +33,7 @@ COMMANDS = {
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "profile": "Record which collectives an application spends its time in.",
-    "serve": "Answer /metrics, a start page and overlap maps from the database.",
+    "serve": "Answer /metrics and pages from the database.",
     "db": "Check, back up or migrate the database.",
 }
 

@@ -59,12 +59,13 @@ class PictureFile(NewFile):
         from plumbline.chart import ENDINGS
         from plumbline_db.errors import UsageError
 
-        if Path(os.fsdecode(value)).suffix not in ENDINGS:
+        path = super().convert(value, param, ctx)
+        if path.suffix not in ENDINGS:
             raise UsageError(
-                f"{value}: a picture is SVG, PNG or PDF; name a file that ends in "
+                f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
                 f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
             )
-        return super().convert(value, param, ctx)
+        return path
 
 
 class NewFolder(click.Path):
