@@ -173,10 +173,13 @@ def test_what_is_told_apart() -> None:
 
 
 def test_slowdowns_are_compared_by_their_quotient() -> None:
-    (line,) = difference.find(
-        [cell(64, 0, 4.0, "load", threads=2)], [cell(64, 0, 2.0, "load", threads=2)]
-    ).lines
-    assert line.overlap == pytest.approx(2) and line.overlap_told
+    sides = ([cell(64, 0, value, "load", threads=2)] for value in (4.0, 2.0))
+    found = difference.find(*sides)
+    assert found.lines[0].overlap == pytest.approx(2) and found.lines[0].overlap_told
+    (total,) = found.totals
+    assert (total.a_overlaps_more, total.b_overlaps_more, total.work) == (0, 1, None)
+    drawn = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
+    assert boxes(drawn[0]["hconcat"][0])[0]["colour"] == TIMES.of(2)
 
 
 def test_inferred_cells_are_drawn_and_not_counted() -> None:
@@ -226,7 +229,7 @@ def test_two_campaigns_compared(stored: Path, tmp_path: Path) -> None:
     assert any("measured at different times" in line for line in lines)
     assert "  setting kernel: A registers; B memory" in lines
     (sender,) = [line.split() for line in lines if line.startswith("sender")]
-    assert sender[:7] == ["sender", "4", "2", "2", "1.06", "4", "0"]
+    assert sender[:8] == ["sender", "4", "2", "2", "1.06", "1", "4", "0"]
     assert "the time of communication and computation together is shorter in A in 4, in B in 4" in (
         said.out
     )

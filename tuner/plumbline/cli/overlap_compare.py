@@ -200,7 +200,10 @@ def _table(totals: Sequence[Total]) -> Table:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("benchmark", no_wrap=True)
-    names = ("cells", "A shorter", "B shorter", "time A / B", "A overlaps more", "B overlaps more")
+    names = (
+        *("cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
+        *("A overlaps more", "B overlaps more"),
+    )
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("furthest apart", no_wrap=True)
@@ -209,6 +212,7 @@ def _table(totals: Sequence[Total]) -> Table:
             one.bench,
             *map(str, (one.cells, one.a_shorter, one.b_shorter)),
             f"{one.times:.3g}",
+            "" if one.work is None else f"{one.work:.3g}",
             *map(str, (one.a_overlaps_more, one.b_overlaps_more)),
             _furthest(one),
         )

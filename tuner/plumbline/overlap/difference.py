@@ -41,8 +41,10 @@ class Line(msgspec.Struct, frozen=True):
 
 class Total(msgspec.Struct, frozen=True):
     """Of a benchmark, over the `cells` that were measured on both sides: how often each side's time
-    is shorter, and its ratio lower, where that is told; the median of `times`; the cell where times
-    lie furthest apart, of those that are told."""
+    is shorter, and its ratio lower, where that is told; the median of `times`, and that of the
+    times of computation alone, A over B: far from 1, a launch's calibration was another one, and
+    the sides did not do the same work (`load` has no amount of work); the cell where times lie
+    furthest apart, of those that are told."""
 
     bench: str
     cells: int
@@ -51,6 +53,7 @@ class Total(msgspec.Struct, frozen=True):
     a_overlaps_more: int
     b_overlaps_more: int
     times: float
+    work: float | None
     furthest: Line | None
 
 
@@ -123,6 +126,7 @@ def _apart(one: Interval, other: Interval) -> bool:
 def total(bench: str, lines: Sequence[Line]) -> Total:
     """Of the lines of a benchmark."""
     measured = [one for one in lines if one.measured]
+    chosen = measured or lines
     timed = [one for one in measured if one.times_told]
     neutral = 1.0 if bench == LOAD else 0.0
     overlaps = [one.overlap for one in measured if one.overlap_told]
@@ -133,6 +137,9 @@ def total(bench: str, lines: Sequence[Line]) -> Total:
         b_shorter=sum(one.times > 1 for one in timed),
         a_overlaps_more=sum(one < neutral for one in overlaps),
         b_overlaps_more=sum(one > neutral for one in overlaps),
-        times=statistics.median([one.times for one in measured or lines]),
+        times=statistics.median(one.times for one in chosen),
+        work=None
+        if bench == LOAD
+        else statistics.median(one.a.computation / one.b.computation for one in chosen),
         furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
     )
