@@ -43,6 +43,7 @@ def test_empty_messages_are_taken_off_and_halves_are_halves() -> None:
         (100e-9, 100e-9, 200e-9)
     )
     assert found.value == pytest.approx(1)
+    assert (found.both_low, found.both_high) == pytest.approx((200e-9, 200e-9))
     assert latency([12, 8, 10]) == 10
 
 
