@@ -321,6 +321,10 @@ static int record_repetition(struct pl_json *json, const struct pl_trace *trace,
     for (int i = 0; i < count; i++)
         pl_json_integer(json, NULL, events[i].peer);
     pl_json_end(json);
+    pl_json_array(json, "numbers");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].number);
+    pl_json_end(json);
     pl_json_array(json, "begin_ns");
     for (int i = 0; i < count; i++)
         pl_json_integer(json, NULL, events[i].begin_ns);

@@ -35,7 +35,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     )
     db.many(
         """INSERT INTO overlap_trace VALUES (:run, :position, :cell, :rank, :triple, :part, :names,
-               :peers, :begin, :end)""",
+               :peers, :numbers, :begin, :end)""",
         [
             {
                 "run": run,
@@ -46,6 +46,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
                 "part": one.part,
                 "names": msgspec.json.encode(one.names).decode(),
                 "peers": blob(one.peers),
+                "numbers": blob(one.numbers),
                 "begin": blob(one.begin_ns),
                 "end": blob(one.end_ns),
             }
@@ -93,7 +94,7 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
 def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
     """By position."""
     rows = db.rows(
-        """SELECT position, cell, rank, triple, part, names, peers, "begin", "end"
+        """SELECT position, cell, rank, triple, part, names, peers, numbers, "begin", "end"
            FROM overlap_trace WHERE run = :run""",
         {"run": run},
     )

@@ -230,7 +230,7 @@ class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace")
     ended; stamps on the launch's global clock. `names`: MPI calls, "computation", "await" and
     "signal" (empty words of the probe), "arrival" of a message (its last byte came after the begin
     and before the end), "full" (there was no room for more). `peers`: the rank on the other side;
-    -1: none, or several."""
+    -1: none, or several. `numbers`: of an arrival, which message from that rank; else 0."""
 
     cell: int
     rank: int
@@ -238,6 +238,7 @@ class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace")
     part: Literal["communication", "computation", "both"]
     names: list[str]
     peers: list[int]
+    numbers: list[int]
     begin_ns: list[int]
     end_ns: list[int]
 

@@ -97,7 +97,7 @@ static bool prepare(struct field *field)
     field->pending = calloc(2 * pending * (size_t)field->world->size, sizeof *field->pending);
     field->ns = calloc(triples * PL_PART_COUNT, sizeof *field->ns);
     field->order = calloc((size_t)plan->overlap_count, sizeof *field->order);
-    if (pl_plan_is_traced(plan) && !pl_trace_open(&field->trace, plan->clock))
+    if (pl_plan_is_traced(plan) && !pl_trace_open(&field->trace, plan->clock, field->world->size))
         return false;
     return field->out && field->in && field->pending && field->ns && field->order &&
            pl_work_open(&field->work, plan->clock, wanted, area_bytes());

@@ -3,18 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pl_trace_open(struct pl_trace *trace, const struct pl_clock *clock)
+bool pl_trace_open(struct pl_trace *trace, const struct pl_clock *clock, int ranks)
 {
     const size_t bytes = PL_TRACE_EVENTS * sizeof *trace->events;
-    *trace = (struct pl_trace){.clock = clock, .events = malloc(bytes)};
+    *trace = (struct pl_trace){.clock = clock, .events = malloc(bytes), .ranks = ranks};
+    trace->posted = calloc((size_t)ranks, sizeof *trace->posted);
     if (trace->events)
         memset(trace->events, 0, bytes); /* its pages are there */
-    return trace->events;
+    return trace->events && trace->posted;
 }
 
 void pl_trace_close(struct pl_trace *trace)
 {
     free(trace->events);
+    free(trace->posted);
     *trace = (struct pl_trace){0};
 }
 
@@ -23,9 +25,10 @@ void pl_trace_enter(struct pl_trace *trace, int triple, int part)
     trace->triple = triple;
     trace->part = part;
     trace->expected_count = 0;
+    memset(trace->posted, 0, (size_t)trace->ranks * sizeof *trace->posted);
 }
 
-static void put(struct pl_trace *trace, const char *name, int peer, int64_t begin_ns,
+static void put(struct pl_trace *trace, const char *name, int peer, int number, int64_t begin_ns,
                 int64_t end_ns)
 {
     if (trace->count == PL_TRACE_EVENTS)
@@ -37,6 +40,7 @@ static void put(struct pl_trace *trace, const char *name, int peer, int64_t begi
         .begin_ns = begin_ns,
         .end_ns = end_ns,
         .peer = peer,
+        .number = number,
         .triple = trace->triple,
         .part = trace->part,
     };
@@ -52,7 +56,7 @@ static void look(struct pl_trace *trace, int64_t now_ns)
             one->missed_ns = now_ns;
             continue;
         }
-        put(trace, "arrival", one->peer, one->missed_ns, trace->clock->now_ns());
+        put(trace, "arrival", one->peer, one->number, one->missed_ns, trace->clock->now_ns());
         memmove(one, one + 1, (size_t)(--trace->expected_count - i) * sizeof *one);
         i--;
     }
@@ -61,17 +65,18 @@ static void look(struct pl_trace *trace, int64_t now_ns)
 void pl_trace_add(struct pl_trace *trace, const char *name, int peer, int64_t begin_ns)
 {
     int64_t end_ns = trace->clock->now_ns();
-    put(trace, name, peer, begin_ns, end_ns);
+    put(trace, name, peer, 0, begin_ns, end_ns);
     look(trace, end_ns);
 }
 
 void pl_trace_expect_byte(struct pl_trace *trace, char *byte, int peer)
 {
+    int number = trace->posted[peer]++;
     if (trace->expected_count == PL_TRACE_EXPECTED)
         return;
     *byte = 0;
     trace->expected[trace->expected_count++] =
-        (struct pl_expected){byte, peer, trace->clock->now_ns()};
+        (struct pl_expected){byte, peer, number, trace->clock->now_ns()};
 }
 
 void pl_trace_look(struct pl_trace *trace)

@@ -30,13 +30,14 @@ enum {
 struct pl_event {
     int64_t begin_ns, end_ns;
     char name[PL_TRACE_NAME];
-    int peer; /* the rank on the other side; -1: none, or several */
+    int peer;   /* the rank on the other side; -1: none, or several */
+    int number; /* of an arrival: which message from that rank, from 0 in each repetition */
     int triple, part;
 };
 
 struct pl_expected {
     volatile const char *byte;
-    int peer;
+    int peer, number;
     int64_t missed_ns; /* the last look without */
 };
 
@@ -47,9 +48,12 @@ struct pl_trace {
     int triple, part;
     struct pl_expected expected[PL_TRACE_EXPECTED];
     int expected_count;
+    int *posted; /* receives from each rank in this repetition */
+    int ranks;
 };
 
-bool pl_trace_open(struct pl_trace *trace, const struct pl_clock *clock); /* false: no memory */
+bool pl_trace_open(struct pl_trace *trace, const struct pl_clock *clock,
+                   int ranks); /* false: no memory */
 void pl_trace_close(struct pl_trace *trace);
 
 /* What follows is of this repetition; nothing is expected any more. */

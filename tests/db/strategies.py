@@ -131,12 +131,12 @@ def overlaps(draw: st.DrawFn) -> Overlap:
 @st.composite
 def traces(draw: st.DrawFn) -> OverlapTrace:
     """As many names, peers and stamps."""
-    event = st.tuples(text, st.integers(-1, 9), signed, signed)
+    event = st.tuples(text, st.integers(-1, 9), small, signed, signed)
     events = draw(st.lists(event, max_size=3))
-    names, peers, begin, end = ([one[i] for one in events] for i in range(4))
+    names, peers, numbers, begin, end = ([one[i] for one in events] for i in range(5))
     part = draw(st.sampled_from(["communication", "computation", "both"]))
     fields = draw(st.tuples(small, small, small))
-    return OverlapTrace(*fields, part, names, peers, begin, end)
+    return OverlapTrace(*fields, part, names, peers, numbers, begin, end)
 
 
 errors = st.lists(counts, max_size=3)
