@@ -106,14 +106,14 @@ def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Tim
     PlumblineError where no triple is there as a whole."""
     cell = next((one for one in records if isinstance(one, Overlap)), None)
     traces = [one for one in records if isinstance(one, OverlapTrace)]
-    broken = {one.triple for one in traces if _FULL in one.names}
-    whole = sorted({one.triple for one in traces} - broken)
+    end = min((one.triple for one in traces if _FULL in one.names), default=None)
+    whole = {one.triple for one in traces if end is None or one.triple < end}
     if cell is None or not whole:
         raise PlumblineError(
             "there was no room for the events of a whole triple; ask the library less often "
             "(--test-us), or for fewer requests"
         )
-    chosen = sorted(whole, key=lambda triple: cell.both_ns[triple])[(len(whole) - 1) // 2]
+    chosen = sorted(sorted(whole), key=lambda triple: cell.both_ns[triple])[(len(whole) - 1) // 2]
     empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
     told = (ratio([(cell, latency(empty))]), clock_of(records))
     return [_timeline(cell, part, chosen, traces, *told) for part in parts]
