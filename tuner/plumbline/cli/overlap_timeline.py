@@ -85,8 +85,8 @@ def command(
 ) -> int:
     """What happens when on all ranks, for a cell.
 
-    Events of the last triples of a cell are recorded, and the triple whose time is the median of
-    theirs is shown: calls, computation, and when messages arrive (docs/overlap.md). The launch is
+    Events of the last triples of a cell are recorded, and the repetition whose time is the median
+    of theirs is shown: calls, computation, and when messages arrive (docs/overlap.md). The launch is
     stored in the database; the same command again reads it.
 
     \b
@@ -191,7 +191,6 @@ def _told(one: Timeline) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.to_builtins(one)
     for lists in ("communication_ns", "computation_ns", "both_ns"):
         del found["cell"][lists]
-    found["measured_ns"] = one.measured_ns
     found["split_ns"] = {rank: timeline.split(one, rank) for rank in one.lanes}
     for told, message in zip(found["messages"], one.messages, strict=True):
         told["beside_computation_ns"] = {

@@ -68,26 +68,19 @@ class Clock(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """One repetition: of the `triple`, whose three times are given. `rank` took them. `zero_ns`: on
-    the global clock. `ratio`: of all triples of the cell in the launch; None where there is none.
-    """
+    """One repetition, of `measured_ns` on the `rank` that took the time. `zero_ns`: on the global
+    clock. `ratio`: of all triples of the cell in the launch; None where there is none."""
 
     cell: Overlap
     part: Part
     triple: int
     rank: int
     zero_ns: int
-    communication_ns: int
-    computation_ns: int
-    both_ns: int
+    measured_ns: int
     ratio: Ratio | None
     lanes: dict[int, tuple[Event, ...]]
     messages: tuple[Message, ...]
     clock: Clock
-
-    @property
-    def measured_ns(self) -> int:
-        return self.both_ns if self.part == "both" else self.communication_ns
 
 
 def clock_of(records: Iterable[ProbeRecord]) -> Clock:
@@ -102,7 +95,7 @@ def clock_of(records: Iterable[ProbeRecord]) -> Clock:
 
 
 def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Timeline]:
-    """Of the traced triple whose time of both is the median (the lower of two), its `parts`. Raises
+    """Of each of `parts` the traced repetition whose time is the median (the lower of two). Raises
     PlumblineError where no triple is there as a whole."""
     cell = next((one for one in records if isinstance(one, Overlap)), None)
     traces = [one for one in records if isinstance(one, OverlapTrace)]
@@ -113,34 +106,32 @@ def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Tim
             "there was no room for the events of a whole triple; ask the library less often "
             "(--test-us), or for fewer requests"
         )
-    chosen = sorted(sorted(whole), key=lambda triple: cell.both_ns[triple])[(len(whole) - 1) // 2]
     empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
     told = (ratio([(cell, latency(empty))]), clock_of(records))
-    return [_timeline(cell, part, chosen, traces, *told) for part in parts]
+    return [_timeline(cell, part, whole, traces, *told) for part in parts]
 
 
 def _timeline(
     cell: Overlap,
     part: Part,
-    triple: int,
+    whole: set[int],
     traces: Sequence[OverlapTrace],
     ratio: Ratio | None,
     clock: Clock,
 ) -> Timeline:
+    times = {"communication": cell.communication_ns, "both": cell.both_ns}[part]
+    triple = sorted(sorted(whole), key=lambda one: times[one])[(len(whole) - 1) // 2]
     of = {one.rank: one for one in traces if one.triple == triple and one.part == part}
-    times = {"communication": cell.communication_ns, "both": cell.both_ns}
     own = of[cell.rank]
     end = max(ns for name, ns in zip(own.names, own.end_ns, strict=True) if name != _ARRIVAL)
-    zero = end - times[part][triple]
+    zero = end - times[triple]
     return Timeline(
         cell=cell,
         part=part,
         triple=triple,
         rank=cell.rank,
         zero_ns=zero,
-        communication_ns=cell.communication_ns[triple],
-        computation_ns=cell.computation_ns[triple],
-        both_ns=cell.both_ns[triple],
+        measured_ns=times[triple],
         ratio=ratio,
         lanes={rank: events_of(one, zero) for rank, one in sorted(of.items())},
         messages=messages_of(of, zero),

@@ -90,18 +90,22 @@ def heading(one: Timeline) -> str:
 
 
 def times(one: Timeline) -> str:
-    """Of the triple, as measured on the rank that takes the time."""
-    both, communication, computation = (
-        f"{ns / 1000:.1f} µs" for ns in (one.both_ns, one.communication_ns, one.computation_ns)
-    )
-    if one.part == "communication":
-        return f"{communication}; computation alone {computation}, both {both}"
-    found = f"{both}; communication alone {communication}, computation alone {computation}"
-    if one.ratio is None or one.ratio.noisy:
+    """Of this repetition, and medians of the cell, on the rank that takes the time."""
+    found = f"{one.measured_ns / 1000:.1f} µs"
+    if one.ratio is None:
         return found
+    communication, computation, both = (
+        f"{1e6 * seconds:.1f}"
+        for seconds in (one.ratio.communication, one.ratio.computation, one.ratio.both)
+    )
+    found += (
+        f"; medians of the cell, µs: communication alone {communication}, computation alone "
+        f"{computation}, both {both}"
+    )
+    if one.ratio.noisy:
+        return f"{found}; too noisy for an overhead ratio"
     return (
-        f"{found}; overhead ratio of the cell {one.ratio.value:.2f} "
-        f"[{one.ratio.low:.2f}, {one.ratio.high:.2f}]"
+        f"{found}; overhead ratio {one.ratio.value:.2f} [{one.ratio.low:.2f}, {one.ratio.high:.2f}]"
     )
 
 
