@@ -86,8 +86,8 @@ def command(
     """What happens when on all ranks, for a cell.
 
     Events of the last triples of a cell are recorded, and the repetition whose time is the median
-    of theirs is shown: calls, computation, and when messages arrive (docs/overlap.md). The launch is
-    stored in the database; the same command again reads it.
+    of theirs is shown: calls, computation, and when messages arrive (docs/overlap.md). The launch
+    is stored in the database; the same command again reads it.
 
     \b
     Example:
