@@ -92,6 +92,8 @@ def heading(one: Timeline) -> str:
 def times(one: Timeline) -> str:
     """Of this repetition, and medians of the cell, on the rank that takes the time."""
     found = f"{one.measured_ns / 1000:.1f} µs"
+    if one.cell.halves == 2:
+        found += ", half of which counts"
     if one.ratio is None:
         return found
     communication, computation, both = (
