@@ -112,6 +112,9 @@ static inline bool pl_plan_is_global(const struct pl_plan *plan)
     return plan->sync->global_clock || plan->runtime == PL_RUNTIME_GLOBAL;
 }
 
+/* Of some cell events are recorded: stamps are on the global clock. */
+bool pl_plan_is_traced(const struct pl_plan *plan);
+
 struct pl_plan_error {
     int line;        /* 0: the plan as a whole */
     char token[128]; /* what is wrong, as it stands in the line; longer ones are cut */

@@ -111,6 +111,14 @@ const struct pl_key pl_overlap_keys[] = {
 };
 const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
 
+bool pl_plan_is_traced(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->overlap_count; i++)
+        if (plan->overlaps[i].traced > 0)
+            return true;
+    return false;
+}
+
 bool pl_finish_overlap(struct pl_parser *parser)
 {
     const struct pl_overlap *all = parser->plan->overlaps;
@@ -122,6 +130,8 @@ bool pl_finish_overlap(struct pl_parser *parser)
                                "not all ranks that take part in %s do so in the first one; put it "
                                "into a plan of its own",
                                all[count].bench->name);
+    if (all[count].traced > 0 && all[count].threads > 0)
+        return pl_refuse(parser, "events are recorded of one thread a rank; leave out traced");
     for (int i = 0; i < count; i++)
         if (all[i].id == all[count].id) {
             char id[16];

@@ -233,6 +233,7 @@ static bool finish_idle(struct pl_parser *parser)
 {
     const struct pl_plan *plan = parser->plan;
     const bool local = !pl_plan_is_global(plan);
+    const bool no_clocks = local && !pl_plan_is_traced(plan);
     static const char no_clock[] = "no global clock is needed here; leave it out, or choose "
                                    "runtime=global, sync=window or sync=roundtime";
     const struct {
@@ -248,8 +249,8 @@ static bool finish_idle(struct pl_parser *parser)
          "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime or a "
          "stopping rule (nrep)"},
         {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
-        {"clock_sync", local, no_clock},
-        {"clock_fit_ms", local, no_clock},
+        {"clock_sync", no_clocks, no_clock},
+        {"clock_fit_ms", no_clocks, no_clock},
         {"clock_multiple", local, no_clock},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

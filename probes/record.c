@@ -305,6 +305,51 @@ void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, 
     end(record);
 }
 
+/* Events from `first` on, those of one repetition; returns the first of the next. */
+static int record_repetition(struct pl_json *json, const struct pl_trace *trace, int first)
+{
+    const struct pl_event *events = &trace->events[first];
+    int count = 0;
+    while (first + count < trace->count && events[count].triple == events->triple &&
+           events[count].part == events->part)
+        count++;
+    pl_json_array(json, "names");
+    for (int i = 0; i < count; i++)
+        pl_json_text(json, NULL, events[i].name);
+    pl_json_end(json);
+    pl_json_array(json, "peers");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].peer);
+    pl_json_end(json);
+    pl_json_array(json, "numbers");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].number);
+    pl_json_end(json);
+    pl_json_array(json, "begin_ns");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].begin_ns);
+    pl_json_end(json);
+    pl_json_array(json, "end_ns");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].end_ns);
+    pl_json_end(json);
+    return first + count;
+}
+
+void pl_record_overlap_trace(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                             const struct pl_trace *trace)
+{
+    for (int first = 0; first < trace->count;) {
+        struct pl_json *json = start(record, "overlap_trace");
+        pl_json_integer(json, "cell", cell->id);
+        pl_json_integer(json, "rank", rank);
+        pl_json_integer(json, "triple", trace->events[first].triple);
+        pl_json_text(json, "part", pl_part_names[trace->events[first].part]);
+        first = record_repetition(json, trace, first);
+        end(record);
+    }
+}
+
 void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
                                int count)
 {

@@ -64,6 +64,10 @@ void pl_record_pingpong(struct pl_record *record, int first, int second, const c
  * that came were not those that were sent. `sent`: bytes of a message. */
 void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int rank,
                        int64_t sent, int64_t units, const int64_t *ns);
+struct pl_trace; /* overlap/trace.h */
+/* The events of `rank`, on the global clock: a record for each repetition. */
+void pl_record_overlap_trace(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                             const struct pl_trace *trace);
 void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
                                int count);
 void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,

@@ -8,12 +8,12 @@ import msgspec
 
 from plumbline_db.blobs import blob, times
 from plumbline_db.connection import Database
-from plumbline_db.records import Overlap, OverlapLatency, ProbeRecord
+from plumbline_db.records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
 
 
 def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store them, inside the caller's transaction."""
-    cells = [one for one in records if isinstance(one, Overlap)]
+    cells = list(enumerate(one for one in records if isinstance(one, Overlap | OverlapTrace)))
     db.many(
         """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
@@ -29,7 +29,29 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
                 "computation": blob(one.computation_ns),
                 "both": blob(one.both_ns),
             }
-            for position, one in enumerate(cells)
+            for position, one in cells
+            if isinstance(one, Overlap)
+        ],
+    )
+    db.many(
+        """INSERT INTO overlap_trace VALUES (:run, :position, :cell, :rank, :triple, :part, :names,
+               :peers, :numbers, :begin, :end)""",
+        [
+            {
+                "run": run,
+                "position": position,
+                "cell": one.cell,
+                "rank": one.rank,
+                "triple": one.triple,
+                "part": one.part,
+                "names": msgspec.json.encode(one.names).decode(),
+                "peers": blob(one.peers),
+                "numbers": blob(one.numbers),
+                "begin": blob(one.begin_ns),
+                "end": blob(one.end_ns),
+            }
+            for position, one in cells
+            if isinstance(one, OverlapTrace)
         ],
     )
     latencies = [one for one in records if isinstance(one, OverlapLatency)]
@@ -43,20 +65,21 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
 
 
 def of_run(db: Database, run: int) -> list[ProbeRecord]:
-    """Those of the launch numbered `run`: latency at the start, cells in the order in which they
-    were measured, latency at the end."""
+    """Those of the launch numbered `run`: latency at the start, cells with their events in the
+    order in which they were measured, latency at the end."""
     rows = db.rows(
         """SELECT cell, bench, bytes, sent, kernel, work_ns, test_ns, units, latencies, halves,
                rank, function, requests, threads, helper, delivered, communication, computation,
-               both
+               both, position
            FROM overlap WHERE run = :run ORDER BY position""",
         {"run": run},
     )
     names = Overlap.__struct_fields__
-    cells = []
+    placed = _traces(db, run)
     for row in rows:
-        values = (*row[:14], bool(row[14]), bool(row[15]), *map(times, row[16:]))
-        cells.append(Overlap(**dict(zip(names, values, strict=True))))
+        values = (*row[:14], bool(row[14]), bool(row[15]), *map(times, row[16:19]))
+        placed[row[19]] = Overlap(**dict(zip(names, values, strict=True)))
+    cells = [placed[position] for position in sorted(placed)]
     found = [
         OverlapLatency(when, times(ns))
         for when, ns in db.rows(
@@ -66,6 +89,26 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
     ]
     start = [one for one in found if one.when == "start"]
     return [*start, *cells, *(one for one in found if one.when == "end")]
+
+
+def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
+    """By position."""
+    rows = db.rows(
+        """SELECT position, cell, rank, triple, part, names, peers, numbers, "begin", "end"
+           FROM overlap_trace WHERE run = :run""",
+        {"run": run},
+    )
+    return {
+        position: OverlapTrace(
+            cell,
+            rank,
+            triple,
+            part,
+            msgspec.json.decode(names, type=list[str]),
+            *map(times, lists),
+        )
+        for position, cell, rank, triple, part, names, *lists in rows
+    }
 
 
 def of_launch(db: Database, id: str) -> list[ProbeRecord]:

@@ -225,6 +225,24 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     both_ns: list[int]
 
 
+class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace"):
+    """What happened when on a rank in one repetition of an overlap cell, in the order in which it
+    ended; stamps on the launch's global clock. `names`: MPI calls, "computation", "await" and
+    "signal" (empty words of the probe), "arrival" of a message (its last byte came after the begin
+    and before the end), "full" (there was no room for more). `peers`: the rank on the other side;
+    -1: none, or several. `numbers`: of an arrival, which message from that rank; else 0."""
+
+    cell: int
+    rank: int
+    triple: int
+    part: Literal["communication", "computation", "both"]
+    names: list[str]
+    peers: list[int]
+    numbers: list[int]
+    begin_ns: list[int]
+    end_ns: list[int]
+
+
 class OverlapLatency(Record, frozen=True, tag_field="record", tag="overlap_latency"):
     """Half round trips of an empty message between the two ranks of the overlap cells."""
 
@@ -269,6 +287,7 @@ ProbeRecord = (
     | Nrep
     | PingPong
     | Overlap
+    | OverlapTrace
     | OverlapLatency
     | Load
     | Footer

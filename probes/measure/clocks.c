@@ -29,9 +29,7 @@ static bool record_models(const struct pl_global *global, struct pl_record *reco
     return true;
 }
 
-/* The largest error over the domains, on rank 0; -1: no memory. */
-static int64_t record_error(const struct pl_global *global, struct pl_record *record,
-                            const char *when)
+int64_t pl_clocks_error(const struct pl_global *global, struct pl_record *record, const char *when)
 {
     const struct pl_world *world = global->world;
     int64_t largest = 0, since_ns = global->clock->now_ns() - global->learnt_ns;
@@ -52,20 +50,22 @@ static int64_t record_error(const struct pl_global *global, struct pl_record *re
     return largest;
 }
 
-bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct pl_record *record,
-                    int64_t *error_ns)
+bool pl_clocks_learn(struct pl_global *global, struct pl_record *record, int64_t *error_ns)
 {
-    global->model = PL_MODEL_IDENTITY;
-    *error_ns = 0;
-    if (!pl_plan_is_global(plan))
-        return true;
     pl_global_learn(global);
     pl_record_clock_sync(record, global->algorithm->name, pl_global_domains(global),
                          global->took_ns);
     if (!record_models(global, record))
         return false;
-    *error_ns = record_error(global, record, "start");
+    *error_ns = pl_clocks_error(global, record, "start");
     return *error_ns >= 0;
+}
+
+bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct pl_record *record,
+                    int64_t *error_ns)
+{
+    *error_ns = 0;
+    return !pl_plan_is_global(plan) || pl_clocks_learn(global, record, error_ns);
 }
 
 static int by_value(const void *left, const void *right)
@@ -107,7 +107,7 @@ bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, c
     char reason[256];
     if (!pl_plan_is_global(rounds->plan))
         return true;
-    int64_t end_ns = record_error(global, rounds->record, "end");
+    int64_t end_ns = pl_clocks_error(global, rounds->record, "end");
     for (int i = 0; i < count && global->world->rank == 0; i++)
         if (refusal(rounds->plan, &rounds->tallies[cases[i]], end_ns > error_ns ? end_ns : error_ns,
                     reason, sizeof reason))

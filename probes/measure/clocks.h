@@ -7,8 +7,14 @@
 #include "measure/rounds.h"
 #include "record.h"
 
-/* Collective: learns the models where they are needed, and records synchronisation, models and
- * error. False: rank 0 is out of memory. */
+/* Collective: learns the models, and records synchronisation, models and error. False: rank 0 is
+ * out of memory. */
+bool pl_clocks_learn(struct pl_global *global, struct pl_record *record, int64_t *error_ns);
+/* Collective: records the error that the models have by now. The largest over the domains, on rank
+ * 0; -1: it is out of memory. */
+int64_t pl_clocks_error(const struct pl_global *global, struct pl_record *record, const char *when);
+
+/* pl_clocks_learn where the blocks need it. */
 bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct pl_record *record,
                     int64_t *error_ns);
 

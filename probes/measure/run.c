@@ -4,6 +4,7 @@
 
 #include "measure/blocks.h"
 #include "measure/check.h"
+#include "measure/clocks.h"
 #include "measure/file.h"
 #include "measure/pingpong.h"
 #include "measure/plain.h"
@@ -279,12 +280,22 @@ static int measure(struct launch *launch)
         timing.case_count = check_cases(launch, good);
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
-        const char *failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
+        /* Blocks that need the global clock learn it themselves. */
+        const bool stamped = pl_plan_is_traced(plan) && !pl_plan_is_global(plan);
+        const char *failure = NULL;
+        int64_t error_ns;
+        if (stamped && !pl_clocks_learn(&launch->global, &launch->record, &error_ns))
+            failure = "out of memory for the errors of clocks; ask for fewer ranks";
+        if (!failure)
+            failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
                                       &timing.timed_ns);
         if (!failure)
-            failure = pl_overlap_run(plan, &launch->world, &launch->record, &timing.timed_ns);
+            failure = pl_overlap_run(plan, &launch->world, &launch->record, &launch->global,
+                                     &timing.timed_ns);
+        if (!failure && stamped && pl_clocks_error(&launch->global, &launch->record, "end") < 0)
+            failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (failure) {
             say(launch, "measurement", failure);
         } else if (!write_load(launch)) {

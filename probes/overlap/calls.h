@@ -2,6 +2,7 @@
 #ifndef PL_CALLS_H
 #define PL_CALLS_H
 
+#include "overlap/trace.h"
 #include "overlap/work.h"
 #include "variant.h"
 
@@ -17,6 +18,8 @@ enum pl_part {
     PL_PART_COUNT
 };
 
+extern const char *const pl_part_names[PL_PART_COUNT];
+
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
 /* What a rank works with. A block is `requests` messages, one after the other, `extent` bytes each;
@@ -28,7 +31,7 @@ struct pl_round {
     int peer;       /* of a pair */
     MPI_Datatype type;
     int count;
-    size_t extent;
+    size_t extent, last; /* `last`: bytes of it up to the last one that is sent */
     int requests;
     char *out, *in;
     MPI_Request *pending;
@@ -38,7 +41,22 @@ struct pl_round {
     int64_t units, test_units; /* of the computation; between two MPI_Test (0: none) */
     enum pl_function function; /* of a collective benchmark */
     enum pl_part part;
+    struct pl_trace *trace; /* NULL: nobody looks */
+    int64_t look_units;     /* between two looks for messages, where there is a trace */
 };
+
+/* With a trace, in pieces, also where nothing is expected: communication does not change them. */
+static inline void pl_work_piece(const struct pl_round *round, int64_t units)
+{
+    int64_t begin = pl_trace_start(round->trace);
+    while (round->trace && units > round->look_units) {
+        pl_work_do(round->work, round->kernel, round->look_units);
+        pl_trace_look(round->trace);
+        units -= round->look_units;
+    }
+    pl_work_do(round->work, round->kernel, units);
+    pl_trace_stop(round->trace, "computation", -1, begin);
+}
 
 /* The work of a round while `count` requests are under way, in pieces where the library is to be
  * asked between them. The pieces are the same without communication. */
@@ -46,35 +64,43 @@ static inline void pl_compute(const struct pl_round *round, MPI_Request *pending
 {
     int64_t step = round->test_units > 0 ? round->test_units : round->units;
     for (int64_t left = round->units; left > 0; left -= step) {
-        pl_work_do(round->work, round->kernel, left < step ? left : step);
+        pl_work_piece(round, left < step ? left : step);
         if (count > 0 && round->test_units > 0) {
             int done;
+            int64_t begin = pl_trace_start(round->trace);
             if (count == 1)
                 MPI_Test(pending, &done, MPI_STATUS_IGNORE);
             else
                 MPI_Testall(count, pending, &done, MPI_STATUSES_IGNORE);
+            pl_trace_stop(round->trace, count == 1 ? "MPI_Test" : "MPI_Testall", -1, begin);
         }
     }
 }
 
-static inline void pl_wait(MPI_Request *pending, int count)
+static inline void pl_wait(const struct pl_round *round, MPI_Request *pending, int count)
 {
+    int64_t begin = pl_trace_start(round->trace);
     if (count == 1)
         MPI_Wait(pending, MPI_STATUS_IGNORE);
     else
         MPI_Waitall(count, pending, MPI_STATUSES_IGNORE);
+    pl_trace_stop(round->trace, count == 1 ? "MPI_Wait" : "MPI_Waitall", -1, begin);
 }
 
 /* Empty messages, which say that a receive is posted or data have come. Not of the application: the
  * profiling interface does not see them. */
 static inline void pl_signal_to(const struct pl_round *round, int rank, int tag)
 {
+    int64_t begin = pl_trace_start(round->trace);
     PMPI_Send(NULL, 0, MPI_BYTE, rank, tag, round->comm);
+    pl_trace_stop(round->trace, "signal", rank, begin);
 }
 
 static inline void pl_await_from(const struct pl_round *round, int rank, int tag)
 {
+    int64_t begin = pl_trace_start(round->trace);
     PMPI_Recv(NULL, 0, MPI_BYTE, rank, tag, round->comm, MPI_STATUS_IGNORE);
+    pl_trace_stop(round->trace, "await", rank, begin);
 }
 
 static inline void pl_signal(const struct pl_round *round, int tag)
@@ -90,25 +116,36 @@ static inline void pl_await(const struct pl_round *round, int tag)
 /* The messages of one block to `rank`, or from it: blocking, or begun and put at `pending`. */
 static inline void pl_send(const struct pl_round *round, const char *block, int rank)
 {
-    for (int i = 0; i < round->requests; i++)
+    for (int i = 0; i < round->requests; i++) {
+        int64_t begin = pl_trace_start(round->trace);
         MPI_Send(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
                  round->comm);
+        pl_trace_stop(round->trace, "MPI_Send", rank, begin);
+    }
 }
 
 static inline void pl_isend(const struct pl_round *round, const char *block, int rank,
                             MPI_Request *pending)
 {
-    for (int i = 0; i < round->requests; i++)
+    for (int i = 0; i < round->requests; i++) {
+        int64_t begin = pl_trace_start(round->trace);
         MPI_Isend(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
                   round->comm, &pending[i]);
+        pl_trace_stop(round->trace, "MPI_Isend", rank, begin);
+    }
 }
 
 static inline void pl_irecv(const struct pl_round *round, char *block, int rank,
                             MPI_Request *pending)
 {
-    for (int i = 0; i < round->requests; i++)
-        MPI_Irecv(block + (size_t)i * round->extent, round->count, round->type, rank, PL_TAG_DATA,
-                  round->comm, &pending[i]);
+    for (int i = 0; i < round->requests; i++) {
+        char *message = block + (size_t)i * round->extent;
+        if (round->last > 0)
+            pl_trace_expect(round->trace, message + round->last - 1, rank);
+        int64_t begin = pl_trace_start(round->trace);
+        MPI_Irecv(message, round->count, round->type, rank, PL_TAG_DATA, round->comm, &pending[i]);
+        pl_trace_stop(round->trace, "MPI_Irecv", rank, begin);
+    }
 }
 
 /* The sender's side of a pair, and the receiver's, which is ready first and says so. */
@@ -120,7 +157,7 @@ static inline void pl_send_beside(const struct pl_round *round)
     }
     pl_isend(round, round->out, round->peer, round->pending);
     pl_compute(round, round->pending, round->requests);
-    pl_wait(round->pending, round->requests);
+    pl_wait(round, round->pending, round->requests);
 }
 
 static inline void pl_receive_beside(const struct pl_round *round, bool compute)
@@ -129,7 +166,7 @@ static inline void pl_receive_beside(const struct pl_round *round, bool compute)
     pl_signal(round, PL_TAG_READY);
     if (compute)
         pl_compute(round, round->pending, round->requests);
-    pl_wait(round->pending, round->requests);
+    pl_wait(round, round->pending, round->requests);
 }
 
 #endif

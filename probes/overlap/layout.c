@@ -54,6 +54,13 @@ bool pl_layout_covers(enum pl_layout layout, size_t at)
     return true;
 }
 
+size_t pl_layout_last(enum pl_layout layout, size_t extent)
+{
+    while (extent > 0 && !pl_layout_covers(layout, extent - 1))
+        extent--;
+    return extent;
+}
+
 static char value(enum pl_layout layout, size_t at, uint64_t seed)
 {
     uint64_t mixed = (at + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ seed;

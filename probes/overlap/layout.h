@@ -22,6 +22,8 @@ void pl_message_free(struct pl_message *message);
 
 /* Whether byte `at` of the memory is sent. */
 bool pl_layout_covers(enum pl_layout layout, size_t at);
+/* Of `extent` bytes of memory those up to the last one that is sent. */
+size_t pl_layout_last(enum pl_layout layout, size_t extent);
 
 /* Every sent byte of `memory` gets a value of its own (of the stream `seed`), all others 0. */
 void pl_layout_fill(enum pl_layout layout, char *memory, size_t extent, uint64_t seed);

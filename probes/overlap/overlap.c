@@ -13,6 +13,7 @@ const struct pl_bench *const pl_benches[] = {
 #include "overlap/benches.def"
 #undef PL_OVERLAP
 };
+const char *const pl_part_names[] = {"communication", "computation", "both"};
 const int pl_bench_count = sizeof pl_benches / sizeof *pl_benches;
 
 const struct pl_bench *pl_bench_by_name(const char *name)
@@ -30,6 +31,7 @@ struct field {
     const struct pl_plan *plan;
     const struct pl_world *world;
     struct pl_record *record;
+    const struct pl_global *global;
     enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
@@ -37,6 +39,7 @@ struct field {
     MPI_Request *pending;
     int64_t *ns; /* of the three parts, one after the other */
     int *order;
+    struct pl_trace trace; /* where cells are traced */
     int64_t timed_ns;
 };
 
@@ -94,6 +97,8 @@ static bool prepare(struct field *field)
     field->pending = calloc(2 * pending * (size_t)field->world->size, sizeof *field->pending);
     field->ns = calloc(triples * PL_PART_COUNT, sizeof *field->ns);
     field->order = calloc((size_t)plan->overlap_count, sizeof *field->order);
+    if (pl_plan_is_traced(plan) && !pl_trace_open(&field->trace, plan->clock, field->world->size))
+        return false;
     return field->out && field->in && field->pending && field->ns && field->order &&
            pl_work_open(&field->work, plan->clock, wanted, area_bytes());
 }
@@ -103,6 +108,7 @@ static void release(struct field *field)
     if (field->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&field->comm);
     pl_work_close(&field->work);
+    pl_trace_close(&field->trace);
     free(field->out);
     free(field->in);
     free(field->pending);
@@ -217,6 +223,23 @@ static void record_times(struct field *field, const struct pl_overlap *cell,
     }
 }
 
+/* A record for every rank and repetition with events; rank 0 writes them. */
+static void record_trace(struct field *field, const struct pl_overlap *cell,
+                         const struct pl_round *round)
+{
+    pl_trace_globalise(&field->trace, &field->global->model);
+    if (round->rank > 0)
+        pl_trace_send(&field->trace, 0, PL_TAG_DONE, round->comm);
+    for (int rank = 0; round->rank == 0 && rank < round->size; rank++) {
+        if (!plays(field, rank))
+            continue;
+        if (rank > 0)
+            pl_trace_receive(&field->trace, rank, PL_TAG_DONE, round->comm);
+        pl_record_overlap_trace(field->record, cell, rank, &field->trace);
+    }
+    field->trace.count = 0;
+}
+
 static void run_cell(struct field *field, const struct pl_overlap *cell)
 {
     const struct pl_plan *plan = field->plan;
@@ -229,6 +252,7 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                              .type = message.type,
                              .count = message.count,
                              .extent = message.extent,
+                             .last = pl_layout_last(cell->bench->layout, message.extent),
                              .requests = cell->requests,
                              .out = field->out,
                              .in = field->in,
@@ -239,14 +263,19 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                              .function = cell->function};
     round.units = agreed_units(field, cell->kernel, cell->work_ns);
     round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
+    round.look_units = agreed_units(field, cell->kernel, PL_TRACE_LOOK_NS);
     bool good = delivers(field, cell, &round);
     /* Equal on all sides: they are in the same part at the same time. */
     struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 2, (uint64_t)cell->id);
     for (int triple = -WARM; good && triple < cell->triples; triple++) {
         int parts[PL_PART_COUNT] = {PL_PART_COMMUNICATION, PL_PART_COMPUTATION, PL_PART_BOTH};
         pl_random_shuffle(&random, parts, PL_PART_COUNT);
+        if (triple >= cell->triples - cell->traced)
+            round.trace = &field->trace;
         for (int i = 0; i < PL_PART_COUNT; i++) {
             round.part = (enum pl_part)parts[i];
+            if (round.trace)
+                pl_trace_enter(round.trace, triple, parts[i]);
             int64_t ns = play(field, cell->bench, &round);
             field->timed_ns += ns;
             if (triple >= 0)
@@ -254,6 +283,8 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
         }
     }
     record_times(field, cell, &round, message.bytes, good);
+    if (cell->traced > 0)
+        record_trace(field, cell, &round);
     pl_message_free(&message);
 }
 
@@ -293,13 +324,15 @@ static void run_cells(struct field *field)
 }
 
 const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *world,
-                           struct pl_record *record, int64_t *timed_ns)
+                           struct pl_record *record, const struct pl_global *global,
+                           int64_t *timed_ns)
 {
     if (plan->overlap_count == 0)
         return NULL;
     struct field field = {.plan = plan,
                           .world = world,
                           .record = record,
+                          .global = global,
                           .players = plan->overlaps[0].bench->players,
                           .comm = MPI_COMM_NULL};
     if (PL_SIMULATED)

@@ -28,6 +28,7 @@ from plumbline_db.records import (
     Order,
     Overlap,
     OverlapLatency,
+    OverlapTrace,
     PingPong,
     ProbeRecord,
     Refused,
@@ -127,6 +128,17 @@ def overlaps(draw: st.DrawFn) -> Overlap:
     )
 
 
+@st.composite
+def traces(draw: st.DrawFn) -> OverlapTrace:
+    """As many names, peers and stamps."""
+    event = st.tuples(text, st.integers(-1, 9), small, signed, signed)
+    events = draw(st.lists(event, max_size=3))
+    names, peers, numbers, begin, end = ([one[i] for one in events] for i in range(5))
+    part = draw(st.sampled_from(["communication", "computation", "both"]))
+    fields = draw(st.tuples(small, small, small))
+    return OverlapTrace(*fields, part, names, peers, numbers, begin, end)
+
+
 errors = st.lists(counts, max_size=3)
 
 
@@ -155,7 +167,7 @@ def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
     refused = sorted(draw(chosen), key=cases.index)
     written += [draw(whole(Refused, st.just(case), text)) for case in refused]
     written += draw(st.lists(ping_pongs, max_size=3))
-    if cells := draw(st.lists(overlaps(), max_size=2)):
+    if cells := draw(st.lists(overlaps() | traces(), max_size=4)):
         latency = st.lists(counts, max_size=3)
         start, end = (draw(latency) for _ in range(2))
         written += [OverlapLatency("start", start), *cells, OverlapLatency("end", end)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,3 +36,15 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def probe(build: Path, faulty: Path, tmp_path: Path) -> Probe:
     return Probe(build / "probe", tmp_path, faulty)
+
+
+@pytest.fixture(scope="session")
+def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To be preloaded: a library whose overlap is known (progress.c)."""
+    if shutil.which("mpicc") is None:
+        pytest.skip("no mpicc on PATH")
+    library = tmp_path_factory.mktemp("progress") / "libprogress.so"
+    source = Path(__file__).with_name("progress.c")
+    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(source)]
+    subprocess.run([*words, "-o", str(library)], check=True, timeout=60)
+    return library

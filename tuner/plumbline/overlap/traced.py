@@ -1,0 +1,44 @@
+"""Cells of which events are recorded: a launch for each benchmark, stored like every other; asked
+for again they are read from the database."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.measure import Laboratory, Series
+from plumbline.overlap import suite
+from plumbline.overlap.suite import Settings
+from plumbline.plan import Plan
+from plumbline_db import measurements, runs
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, Overlap, ProbeRecord
+
+TRACED = 11  # triples, the last ones
+
+
+def plan(settings: Settings, bench: str) -> Plan:
+    whole = suite.plan(settings, bench)
+    cells = tuple(msgspec.structs.replace(one, traced=TRACED) for one in whole.overlaps)
+    return msgspec.structs.replace(whole, overlaps=cells)
+
+
+def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, list[ProbeRecord]]:
+    """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
+    not come as they were sent."""
+    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    found = {}
+    for bench in settings.benches:
+        lab.progress.step(f"timeline: {bench}")
+        Series(lab, suite.suite_of(bench), plan(settings, bench), environment).advance()
+        launched = [
+            one
+            for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench)])
+            if one.outcome == "finished"
+        ]
+        found[bench] = measurements.records(lab.db, launched[-1].id)
+        if any(isinstance(one, Overlap) and not one.delivered for one in found[bench]):
+            raise PlumblineError(
+                f"{bench}: other data came than were sent; the library is wrong, and nothing was "
+                "timed"
+            )
+    return found
