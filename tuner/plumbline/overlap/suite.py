@@ -8,7 +8,7 @@ stages before it (grid.py)."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -157,31 +157,42 @@ def run(
 ) -> list[Cell]:
     """Launches what is missing, a launch of each benchmark in turn. `expect` is told about how many
     seconds the stage has left. Raises PlumblineError when launches fail."""
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
     clock = duration.Clock()
     stage = 1
     while plans := _plans(lab.db, campaign, settings, stage):
-        series = {
-            bench: Series(lab, suite_of(bench, stage), one, environment)
-            for bench, one in plans.items()
-        }
-        modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
-        left = settings.launches * sum(modelled.values())
-        for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
-            expect(clock.left(left))
-            number = f"launch {launch + 1} of {settings.launches}"
-            part = f", part {stage}" if settings.adaptive else ""
-            lab.progress.step(
-                f"overlap: {bench}{part}, {number}, about {duration.words(clock.left(left))} left"
-            )
-            before = lab.spent_seconds
-            one.advance()
-            clock.took(modelled[bench], lab.spent_seconds - before)
-            left -= modelled[bench]
+        _launch(lab, settings, plans, stage, clock, expect)
         stage += 1
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
     campaigns.put(lab.db, done)
     return read(lab.db, campaign, settings)
+
+
+def _launch(
+    lab: Laboratory,
+    settings: Settings,
+    plans: Mapping[str, Plan],
+    stage: int,
+    clock: duration.Clock,
+    expect: Callable[[float], None],
+) -> None:
+    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    series = {
+        bench: Series(lab, suite_of(bench, stage), one, environment) for bench, one in plans.items()
+    }
+    modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
+    left = settings.launches * sum(modelled.values())
+    part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
+    for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
+        seconds = clock.left(left)
+        expect(seconds)
+        lab.progress.step(
+            f"overlap: {bench}{part}, launch {launch + 1} of {settings.launches}, "
+            f"about {duration.words(seconds)} left{of_it}"
+        )
+        before = lab.spent_seconds
+        one.advance()
+        clock.took(modelled[bench], lab.spent_seconds - before)
+        left -= modelled[bench]
 
 
 def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> dict[str, Plan]:
