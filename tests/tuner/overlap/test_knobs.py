@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from plumbline.overlap.knobs import given
-from plumbline_db.errors import UsageError
-from tests.tuner import simulated
+from plumbline.overlap.knobs import given, require_in_force
+from plumbline_db.errors import PlumblineError, UsageError
+from tests.tuner import fake_mpi, simulated
 
 BCAST = "coll_tuned_bcast_algorithm"
 
@@ -32,3 +34,10 @@ def test_settings_with_what_they_want_beside_them() -> None:
 def test_what_is_no_setting(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         given(simulated.bench(), words)
+
+
+def test_a_setting_under_which_nothing_starts(tmp_path: Path) -> None:
+    starter = fake_mpi.starter(tmp_path, "echo out of cells >&2; exit 1")
+    require_in_force(starter, ())
+    with pytest.raises(PlumblineError, match=r"launch with cells=0 fails; (.|\n)*out of cells"):
+        require_in_force(starter, (("cells", "0"),))

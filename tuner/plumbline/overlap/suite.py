@@ -114,7 +114,7 @@ def announced(settings: Settings) -> str:
     launches = counted(settings.launches, "launch")
     cells = sum(len(one.overlaps) for one in all_)
     if not settings.adaptive:
-        return f"{cells} cells in {launches} each: about {duration.words(most)}"
+        return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
     columns, rows = len(settings.sizes), len(settings.work_ns)
     start = grid.missing(columns, rows, {})
     chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in start]
