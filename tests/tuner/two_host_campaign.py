@@ -117,3 +117,34 @@ def test_a_violation_is_found_and_removed(slowly_linked: Hosts, tmp_path: Path) 
     assert sorted(done.stdout.splitlines()) == sorted(
         f"{name} {rules} self,vader,tcp" for name in where.names * 2
     )
+
+
+OVERLAP = """
+nprocs = 2
+
+[hosts]
+file = "hostfile"
+agent = "{agent}"
+interface = "{network}"
+
+[environment]
+OMPI_MCA_btl = "self,tcp"
+"""
+
+
+def test_overlap_between_hosts(slowly_linked: Hosts, tmp_path: Path) -> None:
+    """100 kB take 40 ms there, and the kernel sends them beside 100 ms of work, or does not: both
+    together take no less than either."""
+    where, database = slowly_linked, tmp_path / "plumbline.db"
+    (tmp_path / "hostfile").write_text("".join(f"{one}\n" for one in where.addresses))
+    file = tmp_path / "two.toml"
+    file.write_text(OVERLAP.format(agent=where.agent, network=where.network))
+    words = ["overlap", "--campaign-file", str(file), "--benches", "sender", "--sizes", "100000"]
+    words += ["--work", "100000", "--triples", "5", "--launches", "2", "--db", str(database)]
+    done = plumbline(where, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (cell,) = found["cells"]
+    assert found["nodes"] == 2 and cell["launches"] == 2
+    ratio = cell["ratio"]
+    assert ratio["communication"] > 0.02 and ratio["both"] > 0.9 * ratio["computation"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from plumbline.overlap.metric import latency, ratio
 from plumbline_db.records import Overlap
@@ -74,8 +75,56 @@ def test_times_that_scatter_by_more_than_the_shorter_say_nothing() -> None:
 
 
 def test_launches_that_differ_widen_the_interval() -> None:
-    """Perfect in one half of the launches, one after the other in the rest."""
+    """Perfect in one half of the launches, one after the other in the rest: half a unit of standard
+    deviation times sqrt(4 / 3), Student's t of 3 degrees of freedom."""
     good, poor = cell([100] * 20, [300] * 20, [300] * 20), cell([100] * 20, [300] * 20, [400] * 20)
     found = ratio([(good, 0), (poor, 0), (good, 0), (poor, 0)])
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((0, 1))
+    assert found is not None and found.value == pytest.approx(0.5)
+    half = 3.18245 * 0.5 * (4 / 3) ** 0.5 / 2
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-4)
+
+
+def test_a_launch_with_nothing_to_overlap_leaves_no_ratio() -> None:
+    good, none = cell([100] * 9, [300] * 9, [300] * 9), cell([5] * 9, [300] * 9, [300] * 9)
+    assert ratio([(good, 5.0), (cell([5] * 9, [300] * 9, [300] * 9, latencies=1), 5.0)]) is None
+    assert ratio([(good, 0), (none, 0), (good, 0)]) is not None
+
+
+MIDDLE = np.array([100_000.0, 200_000.0, 250_000.0])  # ns; a ratio of 0.5
+
+
+def made(chance: np.random.Generator, launches: int, tails: int) -> NDArray[np.float64]:
+    """Times (launch, kind, triple): each launch has times of its own, 3 % apart (normal, or
+    Student's t of `tails` degrees of freedom), and 5 % of scatter inside."""
+    shape = (launches, 3, 1)
+    own = chance.standard_t(tails, shape) if tails else chance.standard_normal(shape)
+    inside = chance.standard_normal((launches, 3, 50))
+    return np.rint(MIDDLE[:, None] * (1 + 0.03 * own) * (1 + 0.05 * inside))
+
+
+@pytest.mark.parametrize("launches", [2, 3, 5])
+@pytest.mark.parametrize("tails", [0, 3])
+def test_few_launches_that_differ_are_covered(launches: int, tails: int) -> None:
+    """Of 300 intervals 285 should cover, but for chance."""
+    chance = np.random.default_rng(launches + tails)
+    covered = 0
+    for trial in range(300):
+        times = made(chance, launches, tails).astype(int).tolist()
+        told = ratio([(cell(*one), 0) for one in times], seed=trial)
+        assert told is not None
+        covered += told.low <= 0.5 <= told.high
+    assert covered >= 273
+
+
+def test_resampling_few_launches_would_cover_too_little() -> None:
+    """Percentiles over launches, and triples in them, drawn with replacement; three launches."""
+    chance = np.random.default_rng(3)
+    covered = 0
+    for _ in range(300):
+        times = made(chance, 3, 0)
+        which = chance.integers(0, 3, (200, 3, 1))
+        triples = chance.integers(0, 50, (200, 3, 50))
+        short, long, both = np.median(times[which, :, triples], axis=(1, 2)).T
+        low, high = np.quantile((both - long) / short, (0.025, 0.975))
+        covered += low <= 0.5 <= high
+    assert covered < 0.87 * 300

@@ -320,6 +320,11 @@ class Bar:
         advance = 1.0 if self._counts else run.seconds
         self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
 
+    def expect(self, seconds: float) -> None:
+        """About so many seconds of launches are left."""
+        (task,) = self._progress.tasks
+        self._progress.update(self._task, total=task.completed + seconds)
+
     def step(self, text: str) -> None:
         self._progress.update(self._task, description=text)
         if not self._live:

@@ -50,12 +50,25 @@ class Parts(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("-n", "--nprocs", type=click.IntRange(2), default=2, show_default=True, help="Ranks.")
-@click.option("--benches", help="Benchmarks, with commas between (default: all).")
-@click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
-@click.option("--sizes", help="Bytes, with commas between (default: 64 to 4 Mi, by √2).")
+@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: 2).")
+@common.nodes_option
+@common.bind_option
+@common.map_option
 @click.option(
-    "--work", help="Microseconds of work, with commas between (default: 2 to 4096, by √2)."
+    "--campaign-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, slurm, "
+    "pbs or flux of a campaign file.",
+)
+@click.option("--benches", help="Benchmarks, with commas between (default: the six of --quick).")
+@click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
+@click.option("--full", is_flag=True, help="Every cell by √2, also where nothing changes.")
+@click.option(
+    "--sizes", help="Bytes, with commas between (default: 64 to 4 Mi, by √2); all are measured."
+)
+@click.option(
+    "--work",
+    help="Microseconds of work, with commas between (default: 2 to 4096, by √2); all are measured.",
 )
 @click.option(
     "--kernel",
@@ -65,9 +78,23 @@ class Parts(click.Group):
     help="What the work is.",
 )
 @click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
+@click.option(
+    "--setting",
+    "--knob",
+    "knobs",
+    multiple=True,
+    help="NAME=VALUE: the library with this setting, in every launch.",
+)
 @click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
 @click.option("--seed", type=int, default=1, show_default=True)
+@click.option(
+    "--show",
+    type=click.Choice(["ratio", "measured"]),
+    default="ratio",
+    show_default=True,
+    help="What the tables hold: the overhead ratio, or the microseconds of both together.",
+)
 @click.option(
     "--picture",
     type=common.PictureFile(),
@@ -81,16 +108,23 @@ class Parts(click.Group):
 @click.pass_context
 def command(
     ctx: click.Context,
-    nprocs: int,
+    nprocs: int | None,
+    nodes: int | None,
+    bind: str | None,
+    map_by: str | None,
+    campaign_file: Path | None,
     benches: str | None,
     quick: bool,
+    full: bool,
     sizes: str | None,
     work: str | None,
     kernel: str,
     test_us: int,
+    knobs: tuple[str, ...],
     triples: int,
     launches: int | None,
     seed: int,
+    show: str,
     picture: Path | None,
     dots: bool,
     new: bool,
@@ -101,27 +135,31 @@ def command(
     """How much of a message goes on beside computation.
 
     Messages between the first and the last rank beside fixed amounts of work, and the overhead
-    ratio of each cell: 0 is perfect overlap, 1 one after the other (docs/overlap.md). Interrupted,
-    the same command goes on. Everything is stored in the database.
+    ratio of each cell: 0 is perfect overlap, 1 one after the other (docs/overlap.md). By default
+    cells are measured where something changes. Interrupted, the same command goes on. Everything is
+    stored in the database.
 
     \b
     Example:
       plumbline overlap --quick --picture overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
+      plumbline overlap --setting btl_vader_single_copy_mechanism=none --show measured
     """
     if ctx.invoked_subcommand is not None:
         return 0
     import msgspec
 
     from plumbline import campaign as loop
-    from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
     from plumbline.overlap import benches as names
-    from plumbline.overlap import suite
+    from plumbline.overlap import conditions, duration, place, suite
+    from plumbline.overlap import knobs as settings_of
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
+    if quick and full:
+        raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = suite.axes(quick=quick)
     microseconds = common.sizes_of(work, "--work") if work else []
     if 0 in microseconds:
@@ -130,7 +168,7 @@ def command(
     for name in chosen:
         names.of(name)
     settings = suite.Settings(
-        nprocs,
+        nprocs or place.NPROCS,
         tuple(dict.fromkeys(chosen)),
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
@@ -139,39 +177,60 @@ def command(
         1000 * test_us,
         (),
         triples,
-        launches or (1 if quick else 5),
+        launches or (1 if quick else suite.LAUNCHES),
         seed,
+        adaptive=not (quick or full or sizes or work),
     )
-    bench = workbench(mpi_prefix)
-    starter = loop.starter(bench, settings_file.load(None, {"nprocs": nprocs}))
-    refusal = starter.refusal(suite.plan(settings, chosen[0]).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
-    with Database.open(common.database(db_path), write=True) as db:
-        row = suite.begin(db, bench, settings, new=new)
+    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
+    where = place.settings(campaign_file, asked, duration.limit(suite.every_plan(settings)))
+    database = common.database(db_path)
+    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
+    settings = msgspec.structs.replace(
+        settings, nprocs=where.nprocs, knobs=settings_of.given(bench, knobs)
+    )
+    starter = loop.starter(bench, where)
+    for name in settings.benches:
+        refusal = starter.refusal(suite.plan(settings, name).text())
+        if refusal is not None:
+            raise UsageError(f"the probe refuses this: {refusal}")
+    with Database.open(database, write=True) as db:
+        placement = where.placement(bench.launcher.processing_units())
+        row = suite.begin(
+            db, bench, settings, new=new, placement=placement, place=place.facts(where)
+        )
+        starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state == "finished":
             found = suite.read(db, row, settings)
         else:
-            with common.Bar(in_all=settings.launches * len(settings.benches)) as bar:
-                found = suite.run(Laboratory(db, row.id, starter, bar), row, settings)
+            click.echo(f"plumbline: {suite.announced(settings)}", err=True)
+            settings_of.require_in_force(starter, settings.knobs)
+            with common.Bar() as bar:
+                lab = Laboratory(db, row.id, starter, bar)
+                found = suite.run(lab, row, settings, bar.expect)
+        weak = conditions.found(db, row)
+    for weakness in weak:
+        click.echo(f"plumbline: {weakness.text}", err=True)
     if picture is not None:
         from plumbline import chart
         from plumbline.overlap import sheet
 
-        library = bench.installation.library
-        title = f"{library.version_string.partition(',')[0]}, {nprocs} ranks, {kernel}"
+        title = suite.title(bench.installation.library, settings)
         common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
     if as_json:
-        common.print_json({"id": row.id, "nprocs": nprocs, "cells": msgspec.to_builtins(found)})
+        head = {"id": row.id, "nprocs": settings.nprocs, "settings": dict(settings.knobs)}
+        said = {"conditions": weak, "cells": found}
+        common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(said))
     else:
-        common.show(*(_table(name, found) for name in settings.benches))
+        common.show(*(_table(name, found, show) for name in settings.benches))
+        if settings.adaptive:
+            click.echo("' not measured: inferred, for the cells around agree (--full measures all)")
         if picture is not None:
             click.echo(picture)
     return 0
 
 
-def _table(bench: str, cells: Sequence[Cell]) -> Table:
-    """Ratios: a row an amount of work, the largest first, a column a size."""
+def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
+    """A row an amount of work, the largest first, a column a size."""
     from rich.table import Table
 
     of = [one for one in cells if one.bench == bench]
@@ -181,19 +240,22 @@ def _table(bench: str, cells: Sequence[Cell]) -> Table:
     for size in sizes:
         table.add_column(_short(size), justify="right")
     for work in sorted({one.work_ns for one in of}, reverse=True):
-        row = {one.bytes: one.ratio for one in of if one.work_ns == work}
+        row = {one.bytes: one for one in of if one.work_ns == work}
         table.add_row(
             f"{work / 1000:g}",
-            *(
-                ""
-                if (found := row.get(size)) is None
-                else "~"
-                if found.noisy
-                else f"{found.value:.1f}"
-                for size in sizes
-            ),
+            *(_words(row[size], show) if size in row else "" for size in sizes),
         )
     return table
+
+
+def _words(cell: Cell, show: str) -> str:
+    """`~`: it says nothing. `'`: inferred."""
+    if cell.ratio is None:
+        return ""
+    mark = "" if cell.measured else "'"
+    if show == "measured":
+        return f"{1e6 * cell.ratio.both:.0f}{mark}"
+    return ("~" if cell.ratio.noisy else f"{cell.ratio.value:.1f}") + mark
 
 
 def _short(size: int) -> str:

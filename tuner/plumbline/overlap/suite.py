@@ -1,35 +1,41 @@
 """The overlap suite: every benchmark over a grid of message sizes and amounts of work, in launches
 of their own, kept in the database. Run again with the same settings it goes on where it was
-interrupted, or gives what is stored."""
+interrupted, or gives what is stored.
+
+An adaptive grid is measured stage by stage: the cells of a stage follow from what is stored of the
+stages before it (grid.py)."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from plumbline import identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap import benches
+from plumbline.overlap import benches, duration, grid
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio
-from plumbline.placement import here
+from plumbline.placement import Placement, here
 from plumbline.plan import OverlapCell, Plan
+from plumbline.words import counted
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Overlap, OverlapLatency
+from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
+LAUNCHES = 5
 
 
 class Settings(msgspec.Struct, frozen=True):
     """`launches` of each benchmark (names of benches.py), `triples` of each cell in them; `knobs`:
-    of the library, in force in all of them."""
+    of the library, in force in all of them; `adaptive`: cells where nothing changes are not
+    measured."""
 
     nprocs: int
     benches: tuple[str, ...] = benches.QUICK
@@ -40,14 +46,20 @@ class Settings(msgspec.Struct, frozen=True):
     test_ns: int = 0
     knobs: tuple[tuple[str, str], ...] = ()
     triples: int = 50
-    launches: int = 5
+    launches: int = LAUNCHES
     seed: int = 1
     command: str = "overlap"
+    adaptive: bool = False
+
+    def cells(self) -> list[tuple[int, int]]:
+        """Bytes and nanoseconds of work of all cells of the grid."""
+        return list(itertools.product(self.sizes, self.work_ns))
 
 
 class Cell(msgspec.Struct, frozen=True):
     """What is known of a cell on a rank; no ratio where there is nothing to overlap. `bench` as in
-    benches.py; `threads`: of the benchmark `load`, which has no amount of work."""
+    benches.py; `threads`: of the benchmark `load`, which has no amount of work. Not `measured`: in
+    no launch, inferred from the cells around it, which agree."""
 
     bench: str
     bytes: int
@@ -56,6 +68,7 @@ class Cell(msgspec.Struct, frozen=True):
     ratio: Ratio | None
     rank: int = 0
     threads: int = 0
+    measured: bool = True
 
 
 def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -68,7 +81,8 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
     return tuple(itertools.takewhile(lambda one: one <= high, found))
 
 
-def plan(settings: Settings, bench: str) -> Plan:
+def plan(settings: Settings, bench: str, chosen: Sequence[tuple[int, int]] | None = None) -> Plan:
+    """`chosen`: bytes and nanoseconds of work of some cells; None: all of the grid."""
     one = benches.of(bench)
     cells = tuple(
         OverlapCell(
@@ -83,60 +97,151 @@ def plan(settings: Settings, bench: str) -> Plan:
             one.threads,
             settings.aid in ("helper", "spare"),
         )
-        for size in settings.sizes
-        for work in settings.work_ns
+        for size, work in (settings.cells() if chosen is None else chosen)
     )
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
 
 
-def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
-    """The row that the launches of these settings belong to."""
-    text = msgspec.json.encode(settings).decode()
-    return identity.enter(
-        db, bench, text, here(settings.nprocs, processing_units()), new=new, mark="ov"
+def every_plan(settings: Settings) -> list[Plan]:
+    """Of each benchmark, with all cells of the grid."""
+    return [plan(settings, bench) for bench in settings.benches]
+
+
+def announced(settings: Settings) -> str:
+    """How long it is going to take, by the model."""
+    all_ = every_plan(settings)
+    most = settings.launches * sum(duration.seconds(one.overlaps) for one in all_)
+    launches = counted(settings.launches, "launch")
+    cells = sum(len(one.overlaps) for one in all_)
+    if not settings.adaptive:
+        return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
+    columns, rows = len(settings.sizes), len(settings.work_ns)
+    start = grid.missing(columns, rows, {})
+    chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in start]
+    first = [plan(settings, bench, chosen).overlaps for bench in settings.benches]
+    least = settings.launches * sum(map(duration.seconds, first))
+    return (
+        f"{len(settings.benches) * len(start)} of {cells} cells first, then those between which "
+        f"something changes, in {launches} each: {duration.words(least)} to {duration.words(most)}"
     )
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Cell]:
-    """Launches what is missing, a launch of each benchmark in turn. Raises PlumblineError when
-    launches fail."""
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
-    series = {
-        bench: Series(lab, suite_of(bench), plan(settings, bench), environment)
-        for bench in settings.benches
-    }
-    for _ in range(settings.launches):
-        for bench, one in series.items():
-            lab.progress.step(f"overlap: {bench}")
-            one.advance()
+def title(library: Library, settings: Settings) -> str:
+    """Of a picture."""
+    knobs = [f"{name}={value}" for name, value in settings.knobs]
+    words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
+    return ", ".join([*words, settings.kernel, *knobs])
+
+
+def begin(
+    db: Database,
+    bench: Workbench,
+    settings: Settings,
+    *,
+    new: bool,
+    placement: Placement | None = None,
+    place: Sequence[str] = (),
+) -> Campaign:
+    """The row that the launches of these settings belong to. `placement` None: on this machine;
+    `place`: what else says where its ranks are."""
+    text = msgspec.json.encode(settings).decode()
+    where = placement or here(settings.nprocs, processing_units())
+    return identity.enter(db, bench, text, where, new=new, mark="ov", more=place)
+
+
+def run(
+    lab: Laboratory,
+    campaign: Campaign,
+    settings: Settings,
+    expect: Callable[[float], None] = lambda seconds: None,
+) -> list[Cell]:
+    """Launches what is missing, a launch of each benchmark in turn. `expect` is told about how many
+    seconds the stage has left. Raises PlumblineError when launches fail."""
+    clock = duration.Clock()
+    stage = 1
+    while plans := _plans(lab.db, campaign, settings, stage):
+        _launch(lab, settings, plans, stage, clock, expect)
+        stage += 1
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
     campaigns.put(lab.db, done)
     return read(lab.db, campaign, settings)
 
 
-def suite_of(bench: str) -> str:
-    return f"overlap-{bench}"
+def _launch(
+    lab: Laboratory,
+    settings: Settings,
+    plans: Mapping[str, Plan],
+    stage: int,
+    clock: duration.Clock,
+    expect: Callable[[float], None],
+) -> None:
+    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    series = {
+        bench: Series(lab, suite_of(bench, stage), one, environment) for bench, one in plans.items()
+    }
+    modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
+    left = settings.launches * sum(modelled.values())
+    part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
+    for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
+        seconds = clock.left(left)
+        expect(seconds)
+        lab.progress.step(
+            f"overlap: {bench}{part}, launch {launch + 1} of {settings.launches}, "
+            f"about {duration.words(seconds)} left{of_it}"
+        )
+        before = lab.spent_seconds
+        one.advance()
+        clock.took(modelled[bench], lab.spent_seconds - before)
+        left -= modelled[bench]
+
+
+def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> dict[str, Plan]:
+    """What each benchmark measures in a stage, by what is stored of the stages before it; no plans:
+    nothing is missing."""
+    if not settings.adaptive:
+        return {bench: plan(settings, bench) for bench in settings.benches} if stage == 1 else {}
+    found = {}
+    for bench in settings.benches:
+        seen = _seen(settings, _measured(db, campaign, bench, range(1, stage)))
+        missing = grid.missing(len(settings.sizes), len(settings.work_ns), seen)
+        if missing:
+            chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in missing]
+            found[bench] = plan(settings, bench, chosen)
+    return found
+
+
+def suite_of(bench: str, stage: int = 1) -> str:
+    return f"overlap-{bench}" + (f"-{stage}" if stage > 1 else "")
 
 
 def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
-    """What is stored. Raises PlumblineError where data did not come as they were sent."""
+    """What is stored, by benchmark, and in an adaptive grid what it says of the other cells. Raises
+    PlumblineError where data did not come as they were sent."""
     found = []
     for bench in settings.benches:
-        by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
-        for launched in runs.listing(db, campaign.id, [suite_of(bench)]):
-            if launched.outcome == "finished":
-                records = overlaps.of_launch(db, launched.id)
-                empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
-                for one in records:
-                    if isinstance(one, Overlap):
-                        _refuse_wrong(one)
-                        key = (one.bytes, one.work_ns, one.rank, one.threads)
-                        by_cell.setdefault(key, []).append((one, latency(empty)))
-        found += [
-            Cell(bench, size, work, len(those), ratio(those), rank, threads)
-            for (size, work, rank, threads), those in sorted(by_cell.items())
-        ]
+        cells = _measured(db, campaign, bench, range(1, grid.STAGES + 1))
+        if settings.adaptive:
+            cells += _inferred(settings, bench, cells)
+        found += sorted(cells, key=lambda one: (one.bytes, one.work_ns, one.rank, one.threads))
     return found
+
+
+def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int]) -> list[Cell]:
+    suites = [suite_of(bench, stage) for stage in stages]
+    by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
+    for launched in runs.listing(db, campaign.id, suites):
+        if launched.outcome == "finished":
+            records = overlaps.of_launch(db, launched.id)
+            empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
+            for one in records:
+                if isinstance(one, Overlap):
+                    _refuse_wrong(one)
+                    key = (one.bytes, one.work_ns, one.rank, one.threads)
+                    by_cell.setdefault(key, []).append((one, latency(empty)))
+    return [
+        Cell(bench, size, work, len(those), ratio(those), rank, threads)
+        for (size, work, rank, threads), those in by_cell.items()
+    ]
 
 
 def _refuse_wrong(cell: Overlap) -> None:
@@ -146,10 +251,32 @@ def _refuse_wrong(cell: Overlap) -> None:
         )
 
 
+def _seen(settings: Settings, cells: Sequence[Cell]) -> dict[grid.Index, list[Ratio | None]]:
+    """By numbers on both axes, in the order of the ranks."""
+    columns = {size: number for number, size in enumerate(settings.sizes)}
+    rows = {work: number for number, work in enumerate(settings.work_ns)}
+    found: dict[grid.Index, list[Ratio | None]] = {}
+    for one in sorted(cells, key=lambda one: one.rank):
+        found.setdefault((columns[one.bytes], rows[one.work_ns]), []).append(one.ratio)
+    return found
+
+
+def _inferred(settings: Settings, bench: str, cells: Sequence[Cell]) -> list[Cell]:
+    ranks = sorted({one.rank for one in cells})
+    threads = benches.of(bench).threads
+    between = grid.inferred(len(settings.sizes), len(settings.work_ns), _seen(settings, cells))
+    return [
+        Cell(bench, settings.sizes[x], settings.work_ns[y], 0, one, rank, threads, measured=False)
+        for (x, y), those in between.items()
+        for rank, one in zip(ranks, those, strict=True)
+    ]
+
+
 def lines(cells: Sequence[Cell]) -> dict[int, float]:
-    """Seconds of communication alone by size: the white line of a heat map."""
+    """Seconds of communication alone by size, where it was measured: the white line of a heat
+    map."""
     by_size: dict[int, list[float]] = {}
     for one in cells:
-        if one.ratio is not None:
+        if one.ratio is not None and one.measured:
             by_size.setdefault(one.bytes, []).append(one.ratio.communication)
     return {size: sorted(those)[len(those) // 2] for size, those in sorted(by_size.items())}

@@ -1,0 +1,46 @@
+"""What weakens the launches of an overlap suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from plumbline import conditions
+from plumbline.conditions import Weakness
+from plumbline_db import overlaps, runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Overlap
+
+DRIFT = 0.2  # of the median
+
+
+def found(db: Database, campaign: Campaign) -> list[Weakness]:
+    launches = runs.surroundings(db, campaign.id)
+    records = (overlaps.of_launch(db, one.run) for one in launches)
+    cells = ([one for one in those if isinstance(one, Overlap)] for those in records)
+    return conditions.of_launches(launches) + drift(cells)
+
+
+def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
+    """Of messages alone: in one launch the same message is measured beside every amount of work,
+    and should take the same time."""
+    count = apart = 0
+    for cells in launches:
+        by_message: dict[tuple[int, int, int], list[float]] = {}
+        for one in cells:
+            if one.communication_ns:
+                key = (one.bytes, one.rank, one.threads)
+                by_message.setdefault(key, []).append(float(np.median(one.communication_ns)))
+        for those in by_message.values():
+            middle = float(np.median(those))
+            count += len(those)
+            apart += sum(abs(one - middle) > DRIFT * middle for one in those)
+    if not apart:
+        return []
+    text = (
+        f"in {apart} of {count} cells of launches the message alone took over {DRIFT:.0%} more or "
+        "less than at other amounts of work in the same launch: other load, or caches that the "
+        "work has emptied; look at their intervals, and measure again when the machine is quiet"
+    )
+    return [Weakness("drift", text)]

@@ -1,0 +1,50 @@
+"""Settings of the library that are in force in every launch of an overlap suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plumbline import side_by_side
+from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.starter import Starter
+from plumbline.workbench import Workbench
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import ConfigRecord
+
+Knobs = tuple[tuple[str, str], ...]
+
+
+def given(bench: Workbench, words: Sequence[str]) -> Knobs:
+    """Of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for what it does
+    not know."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--setting takes NAME=VALUE, not {word!r}")
+        if bench.knobs and name not in bench.knobs:
+            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
+        for knob, wanted in bench.space.with_needs(name, value).items():
+            if found.setdefault(knob, wanted) != wanted:
+                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {wanted}")
+    return knobs(found)
+
+
+def require_in_force(starter: Starter, chosen: Knobs) -> None:
+    """A short launch with these settings, which reads them back where the library shows them.
+    Raises UsageError for one that is not in force, PlumblineError where the launch fails."""
+    if not chosen:
+        return
+    case = PlanCase("MPI_Allreduce", 64, knobs=chosen)
+    plan = Plan("settings", 1, (case,), blocks=1, reps=1, warmup=1, knobs="start")
+    environment = starter.family.in_environment(dict(chosen))
+    try:
+        (records,) = side_by_side.launch(starter, "settings", plan, 1, environment)
+    except PlumblineError as error:
+        names = ", ".join(f"{name}={value}" for name, value in chosen)
+        raise PlumblineError(
+            f"a launch with {names} fails; leave the setting out, or correct it: {error}"
+        ) from error
+    for one in records:
+        if isinstance(one, ConfigRecord) and not one.in_force:
+            raise UsageError(f"--setting is not in force: {one.reason}")

@@ -1,0 +1,42 @@
+"""Where the ranks of an overlap suite are: this machine, or what a campaign file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline import settings as settings_file
+from plumbline.settings import SCHEDULERS, Settings
+from plumbline_db.errors import UsageError
+
+_WHERE = ("nodes", "bind", "map_by", "hosts", *SCHEDULERS, "environment")
+_TAKEN = ("nprocs", "launch_timeout_seconds", *_WHERE)
+_ELSEWHERE = {
+    "simulate": "computation takes no time on a simulated machine, and cannot overlap",
+    "libraries": "overlap is measured with one library; name it with --mpi",
+    "layouts": "overlap is measured in one layout; name it with --nprocs and --nodes",
+}
+NPROCS = 2
+
+
+def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float) -> Settings:
+    """Those of the keys of a campaign file that say where ranks are; what else it holds is about
+    collectives. `options` are put over them; a launch gets `timeout_seconds` where the file says
+    nothing. Raises UsageError."""
+    values = {} if file is None else settings_file.read(file)
+    where = settings_file.where(file)
+    for key, why in _ELSEWHERE.items():
+        if key in values:
+            raise UsageError(f"{where}: {key}: {why}")
+    taken = {key: values[key] for key in _TAKEN if key in values}
+    standing = {"nprocs": NPROCS, "launch_timeout_seconds": timeout_seconds}
+    return settings_file.of(where, standing | taken, options)
+
+
+def facts(chosen: Settings) -> list[str]:
+    """What makes launches elsewhere another campaign; nothing on this machine."""
+    values = {key: getattr(chosen, key) for key in _WHERE}
+    said = {key: value for key, value in values.items() if value is not msgspec.UNSET}
+    return [msgspec.json.encode(said).decode()] if said else []

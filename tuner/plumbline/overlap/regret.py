@@ -1,0 +1,26 @@
+"""What a configuration costs beside the best that any has shown. Pure.
+
+The overhead ratio is of a configuration's own message: one that makes the message slow hides it
+well. Regret is of time: T_measured over max(T_comm, w), where T_comm is the shortest message alone
+among all configurations and w the shortest work alone. 1 is perfect overlap of the best message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from plumbline.overlap.metric import Ratio
+
+
+def ideal(cell: Iterable[Ratio]) -> float:
+    """Seconds that the same cell would take at best, by several configurations. ValueError: there
+    are none."""
+    every = list(cell)
+    return max(min(one.communication for one in every), min(one.computation for one in every))
+
+
+def regret(cell: Mapping[str, Ratio]) -> dict[str, float]:
+    """Of each configuration, in the same cell; empty where there is none."""
+    if not cell:
+        return {}
+    best = ideal(cell.values())
+    return {name: one.both / best for name, one in cell.items()}
