@@ -3,8 +3,6 @@
 #define PL_CALLS_H
 
 #include "overlap/work.h"
-#include "variant.h"
-
 #include <mpi.h>
 
 enum { PL_TAG_READY = 1, PL_TAG_DATA, PL_TAG_DONE };
@@ -16,6 +14,8 @@ enum pl_part {
     PL_PART_BOTH,
     PL_PART_COUNT
 };
+
+struct pl_collective; /* collective.h */
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
@@ -35,10 +35,22 @@ struct pl_round {
     const struct pl_clock *clock;
     struct pl_work *work;
     enum pl_kernel kernel;
-    int64_t units, test_units; /* of the computation; between two MPI_Test (0: none) */
-    enum pl_function function; /* of a collective benchmark */
+    int64_t units, test_units;        /* of the computation; between two MPI_Test (0: none) */
+    uint64_t seed;                    /* of the data */
+    struct pl_collective *collective; /* of that benchmark */
     enum pl_part part;
 };
+
+static inline size_t pl_block_extent(const struct pl_round *round)
+{
+    return (size_t)round->requests * round->extent;
+}
+
+/* Block `rank` of `out` or `in`. */
+static inline char *pl_block_of(const struct pl_round *round, char *blocks, int rank)
+{
+    return blocks + (size_t)rank * pl_block_extent(round);
+}
 
 /* The work of a round while `count` requests are under way, in pieces where the library is to be
  * asked between them. The pieces are the same without communication. */
