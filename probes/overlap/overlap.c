@@ -63,6 +63,13 @@ static size_t area_bytes(void)
     return bytes < most ? bytes : most;
 }
 
+/* Two areas of so many bytes, here and on another rank: a process that touches more than there is
+ * is killed without a word. */
+static bool fits(size_t bytes)
+{
+    return bytes / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)sysconf(_SC_PHYS_PAGES) / 4;
+}
+
 static void *allocate(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes / page + 1) * page;
@@ -93,6 +100,8 @@ static bool prepare(struct field *field)
         pending = (size_t)cell->requests > pending ? (size_t)cell->requests : pending;
         wanted[cell->kernel] = true;
     }
+    if (!fits(bytes))
+        return false;
     field->out = allocate(bytes);
     field->in = allocate(bytes);
     /* To every rank, and from it. */

@@ -102,6 +102,7 @@ def command(
     Example:
       plumbline overlap --quick --svg overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
+      plumbline overlap -n 4 --benches fan_in:4,ring,collective:MPI_Iallreduce --quick
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -120,12 +121,10 @@ def command(
     microseconds = common.sizes_of(work, "--work") if work else []
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
-    chosen = tuple(benches.split(",")) if benches else names.QUICK
-    for name in chosen:
-        names.of(name)
+    chosen = names.names(benches) if benches else names.QUICK
     settings = suite.Settings(
         nprocs,
-        tuple(dict.fromkeys(chosen)),
+        chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
@@ -137,10 +136,13 @@ def command(
         seed,
     )
     bench = workbench(mpi_prefix)
+    functions = [one.name for one in bench.catalogue.functions]
+    settings = msgspec.structs.replace(settings, benches=names.expanded(chosen, functions))
     starter = loop.starter(bench, settings_file.load(None, {"nprocs": nprocs}))
-    refusal = starter.refusal(suite.plan(settings, chosen[0]).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    for name in settings.benches:
+        refusal = starter.refusal(suite.plan(settings, name).text())
+        if refusal is not None:
+            raise UsageError(f"{name}: the probe refuses this: {refusal}")
     with Database.open(common.database(db_path), write=True) as db:
         row = suite.begin(db, bench, settings, new=new)
         if row.state == "finished":
@@ -165,28 +167,24 @@ def command(
 
 
 def _table(bench: str, cells: Sequence[Cell]) -> Table:
-    """Ratios: a row an amount of work, the largest first, a column a size."""
+    """Ratios: a row an amount of work, the largest first, a column a size; of several ranks the
+    median, the least and the largest."""
     from rich.table import Table
+
+    from plumbline.overlap import ranks
 
     of = [one for one in cells if one.bench == bench]
     sizes = sorted({one.bytes for one in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
-    table.add_column("work µs", justify="right")
+    table.add_column("work µs", justify="right", min_width=len(bench))
     for size in sizes:
         table.add_column(_short(size), justify="right")
     for work in sorted({one.work_ns for one in of}, reverse=True):
-        row = {one.bytes: one.ratio for one in of if one.work_ns == work}
-        table.add_row(
-            f"{work / 1000:g}",
-            *(
-                ""
-                if (found := row.get(size)) is None
-                else "~"
-                if found.noisy
-                else f"{found.value:.1f}"
-                for size in sizes
-            ),
-        )
+        row = {
+            one.median.bytes: ranks.text(one)
+            for one in ranks.spreads([one for one in of if one.work_ns == work])
+        }
+        table.add_row(f"{work / 1000:g}", *(row.get(size, "") for size in sizes))
     return table
 
 
