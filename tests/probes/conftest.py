@@ -1,4 +1,4 @@
-"""Builds the probe once a session, and a preload library that breaks calls."""
+"""Builds the probe once a session, and preload libraries that break calls or take known times."""
 
 from __future__ import annotations
 
@@ -22,13 +22,24 @@ def build() -> Path:
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("faulty") / "libfaulty.so"
-    source = Path(__file__).with_name("faulty.c")
-    subprocess.run(
-        ["mpicc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library), str(source)],
-        check=True,
-        timeout=60,
-    )
+    return _preloaded(tmp_path_factory, "faulty")
+
+
+@pytest.fixture(scope="session")
+def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _preloaded(tmp_path_factory, "progress")
+
+
+@pytest.fixture(scope="session")
+def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _preloaded(tmp_path_factory, "spoil")
+
+
+def _preloaded(factory: pytest.TempPathFactory, name: str) -> Path:
+    library = factory.mktemp(name) / f"lib{name}.so"
+    source = Path(__file__).with_name(f"{name}.c")
+    words = ["mpicc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library)]
+    subprocess.run([*words, str(source)], check=True, timeout=60)
     return library
 
 

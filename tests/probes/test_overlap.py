@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from plumbline_db.records import Overlap, OverlapLatency
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi
-HERE = Path(__file__).parent
 BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead"]
 
 
@@ -82,16 +80,6 @@ def test_asked_now_and_then(probe: Probe) -> None:
     line = "overlap id=0 bench=sender bytes=8 work_ns=100000 test_ns=10000 triples=5\n"
     (one,) = cells(probe.run(line, 2)).values()
     assert one.test_ns == 10000 and one.delivered
-
-
-@pytest.fixture(scope="module")
-def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("mpicc") is None:
-        pytest.skip("no mpicc on PATH")
-    library = tmp_path_factory.mktemp("progress") / "libprogress.so"
-    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(HERE / "progress.c")]
-    subprocess.run([*words, "-o", str(library)], check=True, timeout=60)
-    return library
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("perfect", 0.0), ("serial", 1.0)])

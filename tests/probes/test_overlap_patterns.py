@@ -3,16 +3,15 @@ and that it is seen where they do not."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from plumbline_db.records import Overlap
 from tests.probes.launch import Launch, Probe
+from tests.probes.test_overlap import patiently
 
 pytestmark = pytest.mark.mpi
-HERE = Path(__file__).parent
 
 
 def line(number: int, bench: str, more: str = "", size: int = 5000) -> str:
@@ -77,12 +76,23 @@ def test_every_collective_beside_work(probe: Probe, ranks: int) -> None:
             assert one.sent == -(-10_001 // ranks) * ranks
 
 
-@pytest.fixture(scope="module")
-def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("spoil") / "libspoil.so"
-    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(HERE / "spoil.c")]
-    subprocess.run([*words, "-o", str(library)], check=True, timeout=60)
-    return library
+@pytest.mark.parametrize("mode", ["perfect", "serial"])
+@pytest.mark.parametrize("bench", ["fan_out requests=2", "collective function=MPI_Allreduce"])
+def test_a_library_whose_overlap_is_known(
+    probe: Probe, progress: Path, bench: str, mode: str
+) -> None:
+    """Messages of 300 us beside 600 us of work: the shortest of 30 times, as others use the cores
+    too."""
+    known = {"LD_PRELOAD": str(progress), "PROGRESS": mode, "PROGRESS_NS": "300000"}
+    line = f"overlap id=0 bench={bench} bytes=8 work_ns=600000 triples=30\n"
+
+    def check() -> None:
+        for one in overlaps(probe.run(line, 2, environment=known)):
+            assert min(one.communication_ns) == pytest.approx(300_000, rel=0.1)
+            beyond = min(one.both_ns) - min(one.computation_ns)
+            assert beyond == pytest.approx(300_000 if mode == "serial" else 0, abs=40_000)
+
+    patiently(check)
 
 
 @pytest.mark.parametrize(
