@@ -1,12 +1,13 @@
 /* The keys of `overlap` lines. */
 #include "plan_parser.h"
 
-#include "overlap/bench.h"
+#include "overlap/delivery.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define MOST_NS (INT64_C(60) * 1000000000)
+#define MOST_MIB INT64_C(4096) /* that go out of rank 0, or come in */
 
 static struct pl_overlap *last(struct pl_parser *parser)
 {
@@ -119,6 +120,43 @@ bool pl_plan_is_traced(const struct pl_plan *plan)
     return false;
 }
 
+/* The function of a collective benchmark, and what only others take. */
+static bool finish_collective(struct pl_parser *parser, const struct pl_overlap *o)
+{
+    const bool given = o->function < PL_FUNCTION_COUNT;
+    const char *name = pl_function_name(o->function);
+    if (o->bench != &pl_overlap_collective)
+        return !given || pl_refuse_token(parser, "function", name,
+                                         "%s calls none; write bench=collective, or leave it out",
+                                         o->bench->name);
+    if (!given)
+        return pl_refuse_token(parser, "bench", o->bench->name,
+                               "add function=MPI_Bcast or the like: the blocking form of what is "
+                               "begun");
+    if (o->function == PL_FN_reduce_local)
+        return pl_refuse_token(parser, "function", name, "it has no non-blocking form");
+    if (o->function == PL_FN_barrier && o->bytes > 0)
+        return pl_refuse_token(parser, "function", name, "it moves no data; write bytes=0");
+    return o->requests == 1 ||
+           pl_refuse_token(parser, "bench", o->bench->name,
+                           "it begins one operation at a time; leave out requests");
+}
+
+/* Ranks are 2 where it is not known how many there are. */
+static bool finish_memory(struct pl_parser *parser, const struct pl_overlap *o)
+{
+    const int blocks = pl_delivery_blocks(o->bench, 0, parser->nprocs > 0 ? parser->nprocs : 2);
+    const int64_t mib = (int64_t)o->bytes * o->requests / (1 << 20) * blocks;
+    if (mib <= MOST_MIB)
+        return true;
+    char bytes[16];
+    snprintf(bytes, sizeof bytes, "%d", o->bytes);
+    return pl_refuse_token(parser, "bytes", bytes,
+                           "with %d requests to each peer rank 0 needs %lld MiB for them, more "
+                           "than %lld; write fewer bytes or requests",
+                           o->requests, (long long)mib, (long long)MOST_MIB);
+}
+
 bool pl_finish_overlap(struct pl_parser *parser)
 {
     const struct pl_overlap *all = parser->plan->overlaps;
@@ -132,6 +170,8 @@ bool pl_finish_overlap(struct pl_parser *parser)
                                all[count].bench->name);
     if (all[count].traced > 0 && all[count].threads > 0)
         return pl_refuse(parser, "events are recorded of one thread a rank; leave out traced");
+    if (!finish_collective(parser, &all[count]) || !finish_memory(parser, &all[count]))
+        return false;
     for (int i = 0; i < count; i++)
         if (all[i].id == all[count].id) {
             char id[16];

@@ -1,7 +1,7 @@
 /* The library's non-blocking functions, with the arguments of a call; see immediate.h. */
 #include "immediate.h"
 
-static int start(const struct pl_call *call, MPI_Request *request)
+int pl_immediate_start(const struct pl_call *call, MPI_Request *request)
 {
     switch (call->function) {
     case PL_FN_barrier:
@@ -66,7 +66,7 @@ int pl_immediate(const struct pl_call *call)
 {
     int rc;
     MPI_Request request;
-    PL_TRY(start(call, &request));
+    PL_TRY(pl_immediate_start(call, &request));
     PL_TRY(PL_MPI(Wait)(&request, MPI_STATUS_IGNORE));
 out:
     return rc;

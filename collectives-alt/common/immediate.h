@@ -10,6 +10,9 @@
 
 #include "tools.h"
 
+/* Begins the non-blocking sister; MPI_ERR_ARG where there is none (Reduce_local). */
+int pl_immediate_start(const struct pl_call *call, MPI_Request *request);
+
 /* The non-blocking sister with the arguments of the call, then MPI_Wait. */
 int pl_immediate(const struct pl_call *call);
 

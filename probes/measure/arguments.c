@@ -30,13 +30,13 @@ static unsigned char *allocate(size_t bytes, size_t page, void **memory)
     return *memory ? (unsigned char *)memset(*memory, 0, size) + page : NULL;
 }
 
-bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
+bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_case *cases, int count,
                      const struct pl_world *world)
 {
     size_t send = 0, recv = 0;
     *buffers = (struct pl_buffers){.guard = (size_t)sysconf(_SC_PAGESIZE)};
-    for (int i = 0; i < plan->case_count; i++) {
-        struct pl_arguments_size size = pl_arguments_size(&plan->cases[i], world);
+    for (int i = 0; i < count; i++) {
+        struct pl_arguments_size size = pl_arguments_size(&cases[i], world);
         if (size.send > send)
             send = size.send;
         if (size.recv > recv)

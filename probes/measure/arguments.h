@@ -19,8 +19,8 @@ struct pl_buffers {
     void *memory[4];
 };
 
-/* Collective. False when memory is short on any rank. */
-bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_plan *plan,
+/* For the largest of `count` cases. Collective. False when memory is short on any rank. */
+bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_case *cases, int count,
                      const struct pl_world *world);
 void pl_buffers_close(struct pl_buffers *buffers);
 

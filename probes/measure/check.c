@@ -16,9 +16,8 @@ const char *pl_outcome_name(enum pl_outcome outcome)
     return names[outcome];
 }
 
-/* Fresh data, and a pattern over the receive buffer and its guards. */
-static void prepare(const struct pl_arguments *arguments, const struct pl_case *c,
-                    const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
+void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case *c,
+                      const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
 {
     memset(buffers->recv - buffers->guard, UNTOUCHED,
            buffers->guard + arguments->recv_bytes + buffers->guard);
@@ -39,8 +38,8 @@ static void hexadecimal(const unsigned char *at, size_t bytes, char text[40])
         snprintf(text + 2 * i, 3, "%02x", at[i]);
 }
 
-static enum pl_outcome compare(const struct pl_arguments *arguments, const struct pl_case *c,
-                               const struct pl_buffers *buffers, char *detail, size_t size)
+enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const struct pl_case *c,
+                                 const struct pl_buffers *buffers, char *detail, size_t size)
 {
     const struct pl_shape *shape = &arguments->shape;
     size_t may_write = shape->significant || shape->undefined ? arguments->recv_bytes : 0;
@@ -131,7 +130,7 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
     int rc = MPI_SUCCESS;
     const bool known = buffers->referred && same_result(c, buffers->referred);
     if (!known) {
-        prepare(&arguments, c, world, buffers, seed);
+        pl_check_prepare(&arguments, c, world, buffers, seed);
         rc = pl_call_pmpi(&arguments.call);
         memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
     }
@@ -146,13 +145,13 @@ static enum pl_outcome check(const struct pl_case *c, const struct pl_config_sta
         return all;
 
     arguments.call.comm = comm;
-    prepare(&arguments, c, world, buffers, seed);
+    pl_check_prepare(&arguments, c, world, buffers, seed);
     memcpy(buffers->pristine, buffers->send, arguments.send_bytes);
     pl_config_enter(config);
     rc = c->run(&arguments.call);
     pl_config_leave(config);
     if (rc == MPI_SUCCESS) {
-        outcome = compare(&arguments, c, buffers, detail, sizeof detail);
+        outcome = pl_check_compare(&arguments, c, buffers, detail, sizeof detail);
     } else {
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "%.200s", text);

@@ -20,4 +20,14 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
                          const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
                          struct pl_finding *finding);
 
+/* The steps of a check, for what begins and ends a call in its own way. Fresh data, and a pattern
+ * over the receive buffer and its guards. */
+void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case *c,
+                      const struct pl_world *world, const struct pl_buffers *buffers,
+                      uint64_t seed);
+/* Whether what came is buffers->reference, the send buffer still buffers->pristine, and nothing
+ * else was written. PL_WRONG: `detail` (of `size` bytes) says what. */
+enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const struct pl_case *c,
+                                 const struct pl_buffers *buffers, char *detail, size_t size);
+
 #endif

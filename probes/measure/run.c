@@ -261,7 +261,7 @@ static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
     int *good = calloc((size_t)plan->case_count + 1, sizeof *good);
-    bool room = pl_buffers_open(&launch->buffers, plan, &launch->world);
+    bool room = pl_buffers_open(&launch->buffers, plan->cases, plan->case_count, &launch->world);
     int result = PL_EXIT_FAILED;
 
     if (pl_p2p_agree(&launch->world, !good || !room)) {

@@ -19,13 +19,16 @@ struct pl_bench {
     enum pl_layout layout;
     enum pl_players players;
     int latencies, halves;
-    bool in_blocks; /* a block of memory for each rank, at its number, in place of one */
-    bool to_active; /* data go to the active side too, or alone */
+    bool in_blocks; /* on rank 0 a block of memory for each rank, at its number, in place of one */
+    /* Where blocks go: from every passive rank to the active one, and the other way; of all active
+     * ranks to the next one, of the last to rank 0. */
+    bool to_active;
     bool to_passive;
     int64_t (*active)(const struct pl_round *round); /* nanoseconds */
     void (*passive)(const struct pl_round *round);
-    /* Whether what has come is what was sent; NULL: every block that came holds what pl_layout_fill
-     * puts into all that are sent. */
+    /* Data for a repetition, and whether it has delivered them; both NULL: blocks of the layout
+     * (delivery.h), in memory for them. */
+    void (*fill)(const struct pl_round *round);
     bool (*holds)(const struct pl_round *round);
 };
 

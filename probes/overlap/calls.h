@@ -4,8 +4,6 @@
 
 #include "overlap/trace.h"
 #include "overlap/work.h"
-#include "variant.h"
-
 #include <mpi.h>
 
 enum { PL_TAG_READY = 1, PL_TAG_DATA, PL_TAG_DONE };
@@ -19,6 +17,7 @@ enum pl_part {
 };
 
 extern const char *const pl_part_names[PL_PART_COUNT];
+struct pl_collective; /* collective.h */
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
@@ -38,8 +37,9 @@ struct pl_round {
     const struct pl_clock *clock;
     struct pl_work *work;
     enum pl_kernel kernel;
-    int64_t units, test_units; /* of the computation; between two MPI_Test (0: none) */
-    enum pl_function function; /* of a collective benchmark */
+    int64_t units, test_units;        /* of the computation; between two MPI_Test (0: none) */
+    uint64_t seed;                    /* of the data */
+    struct pl_collective *collective; /* of that benchmark */
     enum pl_part part;
     struct pl_trace *trace; /* NULL: nobody looks */
     int64_t look_units;     /* between two looks for messages, where there is a trace */
@@ -56,6 +56,17 @@ static inline void pl_work_piece(const struct pl_round *round, int64_t units)
     }
     pl_work_do(round->work, round->kernel, units);
     pl_trace_stop(round->trace, "computation", -1, begin);
+}
+
+static inline size_t pl_block_extent(const struct pl_round *round)
+{
+    return (size_t)round->requests * round->extent;
+}
+
+/* Block `rank` of `out` or `in`. */
+static inline char *pl_block_of(const struct pl_round *round, char *blocks, int rank)
+{
+    return blocks + (size_t)rank * pl_block_extent(round);
 }
 
 /* The work of a round while `count` requests are under way, in pieces where the library is to be

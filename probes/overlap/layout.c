@@ -63,7 +63,8 @@ size_t pl_layout_last(enum pl_layout layout, size_t extent)
 
 static char value(enum pl_layout layout, size_t at, uint64_t seed)
 {
-    uint64_t mixed = (at + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ seed;
+    uint64_t mixed =
+        ((at + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ seed) * UINT64_C(0xBF58476D1CE4E5B9);
     return (char)(pl_layout_covers(layout, at) ? (mixed >> 56) | 1 : 0);
 }
 

@@ -1,6 +1,8 @@
 #include "overlap/overlap.h"
 
 #include "measure/random.h"
+#include "overlap/collective.h"
+#include "overlap/delivery.h"
 #include "overlap/layout.h"
 #include "simulated.h"
 
@@ -37,6 +39,7 @@ struct field {
     struct pl_work work;
     char *out, *in;
     MPI_Request *pending;
+    struct pl_collective collective;
     int64_t *ns; /* of the three parts, one after the other */
     int *order;
     struct pl_trace trace; /* where cells are traced */
@@ -63,6 +66,13 @@ static size_t area_bytes(void)
     return bytes < most ? bytes : most;
 }
 
+/* Two areas of so many bytes, here and on another rank: a process that touches more than there is
+ * is killed without a word. */
+static bool fits(size_t bytes)
+{
+    return bytes / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)sysconf(_SC_PHYS_PAGES) / 4;
+}
+
 static void *allocate(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes / page + 1) * page;
@@ -70,9 +80,14 @@ static void *allocate(size_t bytes)
     return memory ? memset(memory, 0, size) : NULL;
 }
 
-static int blocks(const struct field *field, const struct pl_bench *bench)
+/* Bytes of the blocks of a cell, going out or coming in. */
+static size_t room(const struct field *field, const struct pl_overlap *cell)
 {
-    return bench->in_blocks ? field->world->size : 1;
+    struct pl_message message = pl_message_of(cell->bench->layout, cell->bytes);
+    size_t bytes = message.extent * (size_t)cell->requests *
+                   (size_t)pl_delivery_blocks(cell->bench, field->world->rank, field->world->size);
+    pl_message_free(&message);
+    return cell->bench->fill ? 0 : bytes;
 }
 
 /* Memory for the largest cell, and the work calibrated; on those who play only. */
@@ -83,14 +98,13 @@ static bool prepare(struct field *field)
     size_t bytes = 0, triples = 0, pending = 0;
     for (int i = 0; i < plan->overlap_count; i++) {
         const struct pl_overlap *cell = &plan->overlaps[i];
-        struct pl_message message = pl_message_of(cell->bench->layout, cell->bytes);
-        size_t messages = (size_t)cell->requests * (size_t)blocks(field, cell->bench);
-        bytes = messages * message.extent > bytes ? messages * message.extent : bytes;
+        bytes = room(field, cell) > bytes ? room(field, cell) : bytes;
         triples = (size_t)cell->triples > triples ? (size_t)cell->triples : triples;
         pending = (size_t)cell->requests > pending ? (size_t)cell->requests : pending;
         wanted[cell->kernel] = true;
-        pl_message_free(&message);
     }
+    if (!fits(bytes))
+        return false;
     field->out = allocate(bytes);
     field->in = allocate(bytes);
     /* To every rank, and from it. */
@@ -109,6 +123,7 @@ static void release(struct field *field)
         PMPI_Comm_free(&field->comm);
     pl_work_close(&field->work);
     pl_trace_close(&field->trace);
+    pl_collective_close(&field->collective);
     free(field->out);
     free(field->in);
     free(field->pending);
@@ -136,7 +151,7 @@ static int64_t play(const struct field *field, const struct pl_bench *bench,
 {
     bool active = is_active(field, round->rank);
     if (field->players == PL_ALL_ACTIVE)
-        PMPI_Barrier(round->comm);
+        pl_p2p_barrier(field->world);
     if (round->part == PL_PART_COMPUTATION) {
         if (!active)
             return 0;
@@ -150,42 +165,21 @@ static int64_t play(const struct field *field, const struct pl_bench *bench,
     return 0;
 }
 
-/* Whether what has come is what was sent. A rank's own block of several is not asked for: nobody
- * sends to himself. */
-static bool holds(const struct field *field, const struct pl_overlap *cell,
-                  const struct pl_round *round)
-{
-    const struct pl_bench *bench = cell->bench;
-    const uint64_t seed = field->plan->seed + (uint64_t)cell->id;
-    const size_t block = round->extent * (size_t)round->requests;
-    if (bench->holds)
-        return bench->holds(round);
-    if (!(is_active(field, round->rank) ? bench->to_active : bench->to_passive))
-        return true;
-    bool good = true;
-    for (int i = 0; i < blocks(field, bench); i++)
-        if (!bench->in_blocks || (i != round->rank && (round->rank == 0 || i == 0)) ||
-            (field->players == PL_ALL_ACTIVE && i != round->rank))
-            good =
-                good && pl_layout_holds(bench->layout, round->in + (size_t)i * block, block, seed);
-    return good;
-}
-
 /* Before anything is timed: whether the data that come are those that were sent, on all ranks. */
 static bool delivers(const struct field *field, const struct pl_overlap *cell,
                      struct pl_round *round)
 {
-    const uint64_t seed = field->plan->seed + (uint64_t)cell->id;
-    const size_t block = round->extent * (size_t)round->requests;
+    const struct pl_bench *bench = cell->bench;
+    const enum pl_part parts[] = {PL_PART_COMMUNICATION, PL_PART_BOTH};
     int good = 1, theirs = 1;
-    for (int part = 0; part < PL_PART_COUNT; part++) {
-        for (int i = 0; i < blocks(field, cell->bench); i++)
-            pl_layout_fill(cell->bench->layout, field->out + (size_t)i * block, block, seed);
-        memset(field->in, 0, block * (size_t)blocks(field, cell->bench));
-        round->part = (enum pl_part)part;
-        play(field, cell->bench, round);
-        if (part != PL_PART_COMPUTATION)
-            good = good && holds(field, cell, round);
+    for (int i = 0; i < 2; i++) {
+        round->part = parts[i];
+        if (bench->fill)
+            bench->fill(round);
+        else
+            pl_delivery_fill(bench, round);
+        play(field, bench, round);
+        good = good && (bench->holds ? bench->holds(round) : pl_delivery_holds(bench, round));
     }
     if (round->rank > 0) {
         PMPI_Send(&good, 1, MPI_INT, 0, PL_TAG_DONE, round->comm);
@@ -260,10 +254,14 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                              .clock = plan->clock,
                              .work = &field->work,
                              .kernel = cell->kernel,
-                             .function = cell->function};
+                             .seed = plan->seed + (uint64_t)cell->id,
+                             .collective = &field->collective};
     round.units = agreed_units(field, cell->kernel, cell->work_ns);
     round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
     round.look_units = agreed_units(field, cell->kernel, PL_TRACE_LOOK_NS);
+    int64_t sent = message.bytes;
+    if (cell->bench == &pl_overlap_collective)
+        sent = pl_collective_set(&field->collective, cell, field->comm);
     bool good = delivers(field, cell, &round);
     /* Equal on all sides: they are in the same part at the same time. */
     struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 2, (uint64_t)cell->id);
@@ -282,7 +280,7 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                 field->ns[parts[i] * cell->triples + triple] = ns;
         }
     }
-    record_times(field, cell, &round, message.bytes, good);
+    record_times(field, cell, &round, sent, good);
     if (cell->traced > 0)
         record_trace(field, cell, &round);
     pl_message_free(&message);
@@ -341,6 +339,8 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
         return "overlap needs two ranks; start more";
     bool awake = plays(&field, world->rank);
     bool good = !awake || prepare(&field);
+    if (field.players == PL_ALL_ACTIVE)
+        good = pl_collective_open(&field.collective, plan, world) && good;
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";

@@ -1,8 +1,7 @@
-"""Builds the probe once a session, and a preload library that breaks calls."""
+"""Builds the probe once a session, and preload libraries that break calls or take known times."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,28 +22,28 @@ def build() -> Path:
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("faulty") / "libfaulty.so"
-    source = Path(__file__).with_name("faulty.c")
-    subprocess.run(
-        ["mpicc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library), str(source)],
-        check=True,
-        timeout=60,
-    )
+    return _preloaded(tmp_path_factory, "faulty")
+
+
+@pytest.fixture(scope="session")
+def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library whose overlap is known."""
+    return _preloaded(tmp_path_factory, "progress")
+
+
+@pytest.fixture(scope="session")
+def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _preloaded(tmp_path_factory, "spoil")
+
+
+def _preloaded(factory: pytest.TempPathFactory, name: str) -> Path:
+    library = factory.mktemp(name) / f"lib{name}.so"
+    source = Path(__file__).with_name(f"{name}.c")
+    words = ["mpicc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library)]
+    subprocess.run([*words, str(source)], check=True, timeout=60)
     return library
 
 
 @pytest.fixture
 def probe(build: Path, faulty: Path, tmp_path: Path) -> Probe:
     return Probe(build / "probe", tmp_path, faulty)
-
-
-@pytest.fixture(scope="session")
-def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """To be preloaded: a library whose overlap is known (progress.c)."""
-    if shutil.which("mpicc") is None:
-        pytest.skip("no mpicc on PATH")
-    library = tmp_path_factory.mktemp("progress") / "libprogress.so"
-    source = Path(__file__).with_name("progress.c")
-    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(source)]
-    subprocess.run([*words, "-o", str(library)], check=True, timeout=60)
-    return library

@@ -1,5 +1,6 @@
 /* A library whose messages take PROGRESS_NS, known exactly, to be preloaded: with PROGRESS=perfect
- * time runs on by itself from MPI_Isend, with PROGRESS=serial only inside MPI_Wait. */
+ * time runs on by itself from MPI_Isend or MPI_Iallreduce, with PROGRESS=serial only inside
+ * MPI_Wait and MPI_Waitall. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,11 +44,31 @@ int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, M
     return PMPI_Isend(data, count, type, to, tag, comm, request);
 }
 
+int MPI_Iallreduce(const void *mine, void *data, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request *request)
+{
+    started = now();
+    return PMPI_Iallreduce(mine, data, count, type, op, comm, request);
+}
+
+static void pass(int64_t begin)
+{
+    while (started && now() < begin + length())
+        ;
+}
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     int64_t begin = perfect() ? started : now();
     int result = PMPI_Wait(request, status);
-    while (started && now() < begin + length())
-        ;
+    pass(begin);
+    return result;
+}
+
+int MPI_Waitall(int requests, MPI_Request *all, MPI_Status *statuses)
+{
+    int64_t begin = perfect() ? started : now();
+    int result = PMPI_Waitall(requests, all, statuses);
+    pass(begin);
     return result;
 }

@@ -110,6 +110,29 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     assert all(one["launches"] == 4 for one in json.loads(said.stdout)["cells"])
 
 
+@pytest.mark.mpi
+def test_patterns_and_collectives_on_the_real_library(tmp_path: Path) -> None:
+    """Every rank of a ring and of a collective has a ratio; rank 0 alone where all send to it."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
+    benches = "collective:MPI_Iallreduce,fan_in:4,ring"
+    words = ["overlap", "--benches", benches, "-n", "3", "--sizes", "4096", "--work", "20"]
+    words += ["--triples", "5", "--launches", "1", "--db", str(tmp_path / "plumbline.db")]
+    said = plumbline(*words, "--json")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)["cells"]
+    assert sorted((one["bench"], one["rank"]) for one in found) == [
+        *(("collective:MPI_Iallreduce", rank) for rank in range(3)),
+        ("fan_in:4", 0),
+        *(("ring", rank) for rank in range(3)),
+    ]
+    assert all(one["ratio"]["communication"] > 0 for one in found)
+    table = plumbline(*words)
+    assert "collective:MPI_Iallreduce" in table.stdout, table.stderr
+    local = plumbline("overlap", "--benches", "ring,collective:MPI_Ireduce_local", *words[3:])
+    assert local.returncode == 2 and "no non-blocking form" in local.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -121,6 +144,7 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
         (["--quick", "--full"], "name one of them"),
         (["--setting", "no_such_knob=1"], "reports no parameter no_such_knob"),
         (["--nodes", "2"], "several nodes need a table"),
+        (["--benches", "sender,collective:MPI_Bcast"], "and collectives"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:

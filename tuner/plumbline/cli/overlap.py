@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.overlap.ranks import Spread
     from plumbline.overlap.suite import Cell
 
 
@@ -144,6 +145,7 @@ def command(
       plumbline overlap --quick --picture overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
       plumbline overlap --setting btl_vader_single_copy_mechanism=none --show measured
+      plumbline overlap -n 4 --benches fan_in:4,ring,collective:MPI_Iallreduce --quick
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -164,12 +166,10 @@ def command(
     microseconds = common.sizes_of(work, "--work") if work else []
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
-    chosen = tuple(benches.split(",")) if benches else names.QUICK
-    for name in chosen:
-        names.of(name)
+    chosen = names.names(benches) if benches else names.QUICK
     settings = suite.Settings(
         nprocs or place.NPROCS,
-        tuple(dict.fromkeys(chosen)),
+        chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
@@ -186,13 +186,16 @@ def command(
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
-        settings, nprocs=where.nprocs, knobs=settings_of.given(bench, knobs)
+        settings,
+        nprocs=where.nprocs,
+        knobs=settings_of.given(bench, knobs),
+        benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
     )
     starter = loop.starter(bench, where)
     for name in settings.benches:
         refusal = starter.refusal(suite.plan(settings, name).text())
         if refusal is not None:
-            raise UsageError(f"the probe refuses this: {refusal}")
+            raise UsageError(f"the probe refuses {name}: {refusal}")
     with Database.open(database, write=True) as db:
         placement = where.placement(bench.launcher.processing_units())
         row = suite.begin(
@@ -233,14 +236,19 @@ def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size."""
     from rich.table import Table
 
+    from plumbline.overlap import ranks
+
     of = [one for one in cells if one.bench == bench]
     sizes = sorted({one.bytes for one in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
-    table.add_column("work µs", justify="right")
+    table.add_column("work µs", justify="right", min_width=len(bench))
     for size in sizes:
         table.add_column(_short(size), justify="right")
     for work in sorted({one.work_ns for one in of}, reverse=True):
-        row = {one.bytes: one for one in of if one.work_ns == work}
+        row = {
+            one.median.bytes: one
+            for one in ranks.spreads([one for one in of if one.work_ns == work])
+        }
         table.add_row(
             f"{work / 1000:g}",
             *(_words(row[size], show) if size in row else "" for size in sizes),
@@ -248,14 +256,14 @@ def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
     return table
 
 
-def _words(cell: Cell, show: str) -> str:
-    """`~`: it says nothing. `'`: inferred."""
-    if cell.ratio is None:
-        return ""
-    mark = "" if cell.measured else "'"
-    if show == "measured":
-        return f"{1e6 * cell.ratio.both:.0f}{mark}"
-    return ("~" if cell.ratio.noisy else f"{cell.ratio.value:.1f}") + mark
+def _words(spread: Spread, show: str) -> str:
+    """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
+    from plumbline.overlap import ranks
+
+    mark = "" if spread.median.measured else "'"
+    if show == "measured" and spread.median.ratio is not None:
+        return f"{1e6 * spread.median.ratio.both:.0f}{mark}"
+    return ranks.text(spread) + mark
 
 
 def _short(size: int) -> str:

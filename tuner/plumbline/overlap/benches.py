@@ -1,8 +1,9 @@
 """Names of overlap benchmarks as people write them: `sender`, `sender:16` (so many requests pending
-to each peer), `collective:MPI_Iallreduce`; and progress aids."""
+to each peer), `collective:MPI_Iallreduce`, `collectives` (all of them); and progress aids."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,8 @@ QUICK = ("sender", "receiver", "both", "vector", "structure", "overhead")
 _PAIRS = frozenset(QUICK)
 _MORE_RANKS = frozenset({"fan_out", "fan_in", "ring"})
 _COLLECTIVE = "collective"
+_COLLECTIVES = "collectives"
+_LOCAL = frozenset({"MPI_Reduce_local"})  # no non-blocking form
 LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
 MULTIPLE = "multiple"  # with a number after a colon: of threads a side, each with its own messages
 ALL = (*QUICK, *sorted(_MORE_RANKS), _COLLECTIVE, LOAD, MULTIPLE)
@@ -49,6 +52,27 @@ def of(name: str) -> Bench:
         return Bench(name, bench, threads=number or 2)
     raise UsageError(
         f"no benchmark {name}; there are {', '.join(sorted(_PAIRS | _MORE_RANKS))}, each with a "
-        "number of requests if you like (sender:16), load, multiple:2 (threads), and "
-        "collective:MPI_Iallreduce and the like"
+        "number of requests if you like (sender:16), load, multiple:2 (threads), "
+        "collective:MPI_Iallreduce and the like, and collectives"
     )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """With commas between. Raises UsageError where one is unknown."""
+    found = tuple(dict.fromkeys(text.split(",")))
+    for name in found:
+        if name != _COLLECTIVES:
+            of(name)
+    return found
+
+
+def expanded(names: Sequence[str], functions: Sequence[str]) -> tuple[str, ...]:
+    """`collectives` replaced by a benchmark for each of the probe's `functions`."""
+    every = [_collective(one) for one in functions if one not in _LOCAL]
+    found = [one for name in names for one in (every if name == _COLLECTIVES else [name])]
+    return tuple(dict.fromkeys(found))
+
+
+def _collective(function: str) -> str:
+    rest = function.removeprefix("MPI_")
+    return f"{_COLLECTIVE}:MPI_I{rest[0].lower()}{rest[1:]}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline.overlap import ranks
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import DOT, FILL, GREY, RATIO, SLOWDOWN
 from plumbline.overlap.metric import Ratio
@@ -67,29 +68,20 @@ def _colour(bench: str, found: Ratio) -> str:
     return (SLOWDOWN if bench == LOAD else RATIO).of(found.value)
 
 
-def by_place(cells: Sequence[Cell]) -> list[list[tuple[Cell, Ratio]]]:
-    """Those with a ratio; ranks of the same size and work together, by ratio."""
-    found: dict[tuple[int, int, int], list[tuple[Cell, Ratio]]] = {}
-    for one in cells:
-        if one.ratio is not None:
-            key = (one.bytes, one.work_ns, one.threads)
-            found.setdefault(key, []).append((one, one.ratio))
-    return [sorted(those, key=lambda pair: pair[1].value) for those in found.values()]
-
-
 def middle(cells: Sequence[Cell]) -> list[tuple[Cell, Ratio]]:
-    """Of each size and work the rank with the median ratio (of two, the lower one)."""
-    return [those[(len(those) - 1) // 2] for those in by_place(cells)]
+    """Of each size and work the rank in the middle (ranks.py)."""
+    those = [one.median for one in ranks.spreads(cells)]
+    return [(one, one.ratio) for one in those if one.ratio is not None]
 
 
 def title(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
     """With what a map of one rank does not show of the others."""
-    places = by_place(cells)
-    ranks = max((len(those) for those in places), default=0)
+    spreads = ranks.spreads(cells)
+    every = max((one.ranks for one in spreads), default=0)
     found: dict[str, Any] = {"text": bench, "fontSize": 13}
-    if ranks > 1:
-        apart = max(those[-1][1].value - those[0][1].value for those in places)
-        found["subtitle"] = f"median of {ranks} ranks, up to {apart:.2g} apart"
+    if every > 1:
+        apart = max(ranks.apart(one) for one in spreads)
+        found["subtitle"] = f"median of {every} ranks, up to {apart:.2g} apart"
         found["subtitleFontSize"] = 11
     return found
 

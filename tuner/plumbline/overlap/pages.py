@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from plumbline import chart
-from plumbline.overlap import between, difference_maps, heatmap, sheet, stored
+from plumbline.overlap import between, difference_maps, heatmap, ranks, sheet, stored
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.between import Between
 from plumbline.overlap.kept import Kept
@@ -159,7 +159,7 @@ def _table(bench: str, cells: Sequence[Cell]) -> Table:
     return Table(
         bench=bench,
         load=bench == LOAD,
-        of=max(len(those) for those in heatmap.by_place(cells)),
+        of=max(one.ranks for one in ranks.spreads(cells)),
         cells=len(middle),
         noisy=len(middle) - len(told),
         median=statistics.median(told) if told else None,

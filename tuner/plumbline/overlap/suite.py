@@ -51,10 +51,6 @@ class Settings(msgspec.Struct, frozen=True):
     command: str = "overlap"
     adaptive: bool = False
 
-    def cells(self) -> list[tuple[int, int]]:
-        """Bytes and nanoseconds of work of all cells of the grid."""
-        return list(itertools.product(self.sizes, self.work_ns))
-
 
 class Cell(msgspec.Struct, frozen=True):
     """What is known of a cell on a rank; no ratio where there is nothing to overlap. `bench` as in
@@ -97,9 +93,19 @@ def plan(settings: Settings, bench: str, chosen: Sequence[tuple[int, int]] | Non
             one.threads,
             settings.aid in ("helper", "spare"),
         )
-        for size, work in (settings.cells() if chosen is None else chosen)
+        for size, work in (every_cell(settings, bench) if chosen is None else chosen)
     )
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
+
+
+def every_cell(settings: Settings, bench: str) -> list[tuple[int, int]]:
+    """Bytes and nanoseconds of work of all cells of the grid. A barrier moves no data."""
+    sizes = (0,) if benches.of(bench).function == "MPI_Barrier" else settings.sizes
+    return list(itertools.product(sizes, settings.work_ns))
+
+
+def is_adaptive(settings: Settings, bench: str) -> bool:
+    return settings.adaptive and benches.of(bench).function != "MPI_Barrier"
 
 
 def every_plan(settings: Settings) -> list[Plan]:
@@ -115,15 +121,17 @@ def announced(settings: Settings) -> str:
     cells = sum(len(one.overlaps) for one in all_)
     if not settings.adaptive:
         return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
-    columns, rows = len(settings.sizes), len(settings.work_ns)
-    start = grid.missing(columns, rows, {})
-    chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in start]
-    first = [plan(settings, bench, chosen).overlaps for bench in settings.benches]
+    first = [_first(settings, bench).overlaps for bench in settings.benches]
     least = settings.launches * sum(map(duration.seconds, first))
     return (
-        f"{len(settings.benches) * len(start)} of {cells} cells first, then those between which "
-        f"something changes, in {launches} each: {duration.words(least)} to {duration.words(most)}"
+        f"{sum(map(len, first))} of {cells} cells first, then those between which something "
+        f"changes, in {launches} each: {duration.words(least)} to {duration.words(most)}"
     )
+
+
+def _first(settings: Settings, bench: str) -> Plan:
+    start = _plan_after(settings, bench, []) if is_adaptive(settings, bench) else None
+    return start or plan(settings, bench)
 
 
 def title(library: Library, settings: Settings) -> str:
@@ -198,16 +206,23 @@ def _launch(
 def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> dict[str, Plan]:
     """What each benchmark measures in a stage, by what is stored of the stages before it; no plans:
     nothing is missing."""
-    if not settings.adaptive:
-        return {bench: plan(settings, bench) for bench in settings.benches} if stage == 1 else {}
     found = {}
     for bench in settings.benches:
-        seen = _seen(settings, _measured(db, campaign, bench, range(1, stage)))
-        missing = grid.missing(len(settings.sizes), len(settings.work_ns), seen)
-        if missing:
-            chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in missing]
-            found[bench] = plan(settings, bench, chosen)
+        if is_adaptive(settings, bench):
+            seen = _measured(db, campaign, bench, range(1, stage))
+            one = _plan_after(settings, bench, seen)
+        else:
+            one = plan(settings, bench) if stage == 1 else None
+        if one is not None:
+            found[bench] = one
     return found
+
+
+def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | None:
+    """What an adaptive grid misses; None: nothing."""
+    missing = grid.missing(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
+    chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in missing]
+    return plan(settings, bench, chosen) if chosen else None
 
 
 def suite_of(bench: str, stage: int = 1) -> str:
@@ -220,7 +235,7 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
     found = []
     for bench in settings.benches:
         cells = _measured(db, campaign, bench, range(1, grid.STAGES + 1))
-        if settings.adaptive:
+        if is_adaptive(settings, bench):
             cells += _inferred(settings, bench, cells)
         found += sorted(cells, key=lambda one: (one.bytes, one.work_ns, one.rank, one.threads))
     return found

@@ -1,0 +1,52 @@
+"""Names of benchmarks as people write them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from plumbline.overlap import benches, suite
+from plumbline_db.errors import UsageError
+from tests.probes.launch import ROOT
+
+FUNCTIONS = re.findall(
+    r'"(MPI_\w+)"', (ROOT / "collectives-alt" / "common" / "functions.def").read_text()
+)
+
+
+def test_collectives_are_those_of_the_probe() -> None:
+    found = benches.expanded(["sender", "collectives", "collective:MPI_Ibcast"], FUNCTIONS)
+    assert found[0] == "sender" and len(found) == len(FUNCTIONS) == 17
+    assert "collective:MPI_Ireduce_scatter_block" in found
+    named = {benches.of(one).function for one in found[1:]}
+    assert named == set(FUNCTIONS) - {"MPI_Reduce_local"}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("fan_in:4", benches.Bench("fan_in:4", "fan_in", requests=4)),
+        ("ring", benches.Bench("ring", "ring")),
+        (
+            "collective:MPI_Iallreduce",
+            benches.Bench("collective:MPI_Iallreduce", "collective", function="MPI_Allreduce"),
+        ),
+    ],
+)
+def test_names(name: str, wanted: benches.Bench) -> None:
+    assert benches.of(name) == wanted
+    assert benches.names(f"{name},collectives,{name}") == (name, "collectives")
+
+
+@pytest.mark.parametrize("name", ["collective", "collective:MPI_Bcast", "ring:0", "ring:x", ""])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="and collectives"):
+        benches.names(f"sender,{name}")
+
+
+def test_a_barrier_has_one_size() -> None:
+    settings = suite.Settings(2, sizes=(64, 128), work_ns=(1000,))
+    text = suite.plan(settings, "collective:MPI_Ibarrier").text()
+    assert text.count("overlap id=") == 1 and "bytes=0" in text and "MPI_Barrier" in text
+    assert suite.plan(settings, "ring:2").text().count("requests=2") == 2
