@@ -22,8 +22,12 @@ struct pl_bench {
     bool in_blocks; /* a block of memory for each rank, at its number, in place of one */
     bool to_active; /* data go to the active side too, or alone */
     bool to_passive;
+    int level;    /* MPI_THREAD_… that it needs; 0, MPI_THREAD_SINGLE, for none */
+    bool threads; /* it has some: a plan says how many; one message each, or of the rank's own */
     int64_t (*active)(const struct pl_round *round); /* nanoseconds */
     void (*passive)(const struct pl_round *round);
+    /* In the part without messages, on all players; NULL: the work of a round, on active ranks. */
+    int64_t (*computation)(const struct pl_round *round);
     /* Whether what has come is what was sent; NULL: every block that came holds what pl_layout_fill
      * puts into all that are sent. */
     bool (*holds)(const struct pl_round *round);

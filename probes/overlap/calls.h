@@ -19,6 +19,8 @@ enum pl_part {
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
+struct pl_team;
+
 /* What a rank works with. A block is `requests` messages, one after the other, `extent` bytes each;
  * `out` and `in` hold one block, or one for each rank. `pending` has room for the requests of a
  * block for each rank. */
@@ -37,6 +39,8 @@ struct pl_round {
     enum pl_kernel kernel;
     int64_t units, test_units; /* of the computation; between two MPI_Test (0: none) */
     enum pl_function function; /* of a collective benchmark */
+    struct pl_team *team;      /* overlap/team.h: of this rank, with `threads` or more */
+    int threads;
     enum pl_part part;
 };
 

@@ -1,6 +1,7 @@
 #include "overlap/overlap.h"
 
 #include "measure/random.h"
+#include "overlap/crew.h"
 #include "overlap/layout.h"
 #include "simulated.h"
 
@@ -33,6 +34,7 @@ struct field {
     enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
+    struct pl_crew crew;
     char *out, *in;
     MPI_Request *pending;
     int64_t *ns; /* of the three parts, one after the other */
@@ -102,6 +104,7 @@ static void release(struct field *field)
 {
     if (field->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&field->comm);
+    pl_crew_close(&field->crew);
     pl_work_close(&field->work);
     free(field->out);
     free(field->in);
@@ -125,12 +128,14 @@ static int64_t agreed_units(const struct field *field, enum pl_kernel kernel, in
     return units;
 }
 
-static int64_t play(const struct field *field, const struct pl_bench *bench,
-                    const struct pl_round *round)
+static int64_t play_alone(const struct field *field, const struct pl_bench *bench,
+                          const struct pl_round *round)
 {
     bool active = is_active(field, round->rank);
     if (field->players == PL_ALL_ACTIVE)
         PMPI_Barrier(round->comm);
+    if (round->part == PL_PART_COMPUTATION && bench->computation)
+        return bench->computation(round);
     if (round->part == PL_PART_COMPUTATION) {
         if (!active)
             return 0;
@@ -142,6 +147,19 @@ static int64_t play(const struct field *field, const struct pl_bench *bench,
         return bench->active(round);
     bench->passive(round);
     return 0;
+}
+
+/* With the helper, where the cell has one. */
+static int64_t play(const struct field *field, const struct pl_overlap *cell,
+                    const struct pl_round *round)
+{
+    bool helped = cell->helper && round->part == PL_PART_BOTH;
+    if (helped)
+        pl_crew_help(&field->crew);
+    int64_t ns = play_alone(field, cell->bench, round);
+    if (helped)
+        pl_crew_rest(&field->crew);
+    return ns;
 }
 
 /* Whether what has come is what was sent. A rank's own block of several is not asked for: nobody
@@ -177,7 +195,7 @@ static bool delivers(const struct field *field, const struct pl_overlap *cell,
             pl_layout_fill(cell->bench->layout, field->out + (size_t)i * block, block, seed);
         memset(field->in, 0, block * (size_t)blocks(field, cell->bench));
         round->part = (enum pl_part)part;
-        play(field, cell->bench, round);
+        play(field, cell, round);
         if (part != PL_PART_COMPUTATION)
             good = good && holds(field, cell, round);
     }
@@ -236,7 +254,9 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                              .clock = plan->clock,
                              .work = &field->work,
                              .kernel = cell->kernel,
-                             .function = cell->function};
+                             .function = cell->function,
+                             .team = field->crew.team,
+                             .threads = cell->threads};
     round.units = agreed_units(field, cell->kernel, cell->work_ns);
     round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
     bool good = delivers(field, cell, &round);
@@ -247,7 +267,7 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
         pl_random_shuffle(&random, parts, PL_PART_COUNT);
         for (int i = 0; i < PL_PART_COUNT; i++) {
             round.part = (enum pl_part)parts[i];
-            int64_t ns = play(field, cell->bench, &round);
+            int64_t ns = play(field, cell, &round);
             field->timed_ns += ns;
             if (triple >= 0)
                 field->ns[parts[i] * cell->triples + triple] = ns;
@@ -311,7 +331,7 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
-    } else {
+    } else if (!(failure = pl_crew_open(&field.crew, plan, world, awake, &field.work))) {
         PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
         if (awake)

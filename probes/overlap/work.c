@@ -59,22 +59,33 @@ static double rate(struct pl_work *work, const struct pl_clock *clock, enum pl_k
     return (double)units / (double)(ns[BATCHES / 2] > 0 ? ns[BATCHES / 2] : 1);
 }
 
+static bool open_area(struct pl_work *work, size_t bytes)
+{
+    work->words = bytes / sizeof *work->area / WORDS_PER_UNIT * WORDS_PER_UNIT;
+    work->area = calloc(work->words, sizeof *work->area);
+    for (size_t i = 0; work->area && i < work->words; i++)
+        work->area[i] = i; /* its pages are there */
+    return work->area;
+}
+
 bool pl_work_open(struct pl_work *work, const struct pl_clock *clock,
                   const bool wanted[PL_KERNEL_COUNT], size_t bytes)
 {
     *work = (struct pl_work){0};
-    if (wanted[PL_KERNEL_MEMORY]) {
-        work->words = bytes / sizeof *work->area / WORDS_PER_UNIT * WORDS_PER_UNIT;
-        work->area = calloc(work->words, sizeof *work->area);
-        if (!work->area)
-            return false;
-        for (size_t i = 0; i < work->words; i++)
-            work->area[i] = i; /* its pages are there */
-    }
+    if (wanted[PL_KERNEL_MEMORY] && !open_area(work, bytes))
+        return false;
     for (int kernel = 0; kernel < PL_KERNEL_COUNT; kernel++)
         if (wanted[kernel])
             work->units_per_ns[kernel] = rate(work, clock, (enum pl_kernel)kernel);
     return true;
+}
+
+bool pl_work_copy(struct pl_work *copy, const struct pl_work *work, size_t bytes)
+{
+    *copy = *work;
+    copy->area = NULL;
+    copy->next = 0;
+    return !work->area || open_area(copy, bytes);
 }
 
 void pl_work_close(struct pl_work *work)

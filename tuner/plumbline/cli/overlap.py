@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.overlap.benches import Aid
     from plumbline.overlap.suite import Cell
 
 
@@ -64,6 +65,12 @@ class Parts(click.Group):
     show_default=True,
     help="What the work is.",
 )
+@click.option(
+    "--aid",
+    type=click.Choice(["none", "test", "library", "helper", "spare"]),
+    help="What helps messages on: MPI_Test in the work, a thread of the library's own, one of ours "
+    "beside the work or on a core to itself.",
+)
 @click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
 @click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
@@ -82,6 +89,7 @@ def command(
     sizes: str | None,
     work: str | None,
     kernel: str,
+    aid: Aid | None,
     test_us: int,
     triples: int,
     launches: int | None,
@@ -102,6 +110,8 @@ def command(
     Example:
       plumbline overlap --quick --svg overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
+      plumbline overlap --benches load,multiple:2 --quick
+      plumbline overlap --benches receiver --aid test --test-us 20
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -110,8 +120,8 @@ def command(
     from plumbline import campaign as loop
     from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
+    from plumbline.overlap import aids, suite
     from plumbline.overlap import benches as names
-    from plumbline.overlap import suite
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -129,7 +139,7 @@ def command(
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
-        "test" if test_us else "none",
+        aids.chosen(aid, test_us),
         1000 * test_us,
         (),
         triples,
@@ -137,10 +147,12 @@ def command(
         seed,
     )
     bench = workbench(mpi_prefix)
-    starter = loop.starter(bench, settings_file.load(None, {"nprocs": nprocs}))
-    refusal = starter.refusal(suite.plan(settings, chosen[0]).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    settings = aids.in_force(settings, bench)
+    starter = loop.starter(bench, settings_file.load(None, aids.layout(settings)))
+    for name in settings.benches:
+        refusal = starter.refusal(suite.plan(settings, name).text())
+        if refusal is not None:
+            raise UsageError(f"the probe refuses {name}: {refusal}")
     with Database.open(common.database(db_path), write=True) as db:
         row = suite.begin(db, bench, settings, new=new)
         if row.state == "finished":
@@ -165,19 +177,24 @@ def command(
 
 
 def _table(bench: str, cells: Sequence[Cell]) -> Table:
-    """Ratios: a row an amount of work, the largest first, a column a size."""
+    """Ratios: a row an amount of work, the largest first, a column a size. Of `load` slowdowns, by
+    numbers of threads."""
     from rich.table import Table
+
+    from plumbline.overlap.benches import LOAD
 
     of = [one for one in cells if one.bench == bench]
     sizes = sorted({one.bytes for one in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
-    table.add_column("work µs", justify="right")
+    load = bench == LOAD
+    table.add_column("threads" if load else "work µs", justify="right")
     for size in sizes:
         table.add_column(_short(size), justify="right")
-    for work in sorted({one.work_ns for one in of}, reverse=True):
-        row = {one.bytes: one.ratio for one in of if one.work_ns == work}
+    up = {one: one.threads if load else one.work_ns / 1000 for one in of}
+    for amount in sorted(set(up.values()), reverse=True):
+        row = {one.bytes: one.ratio for one in of if up[one] == amount}
         table.add_row(
-            f"{work / 1000:g}",
+            f"{amount:g}",
             *(
                 ""
                 if (found := row.get(size)) is None

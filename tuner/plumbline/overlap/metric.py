@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -38,27 +38,62 @@ def latency(ns: Sequence[int]) -> float:
 def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
     """Of one cell, by launch, each with its latency in nanoseconds. None where nothing was timed,
     or there is nothing to overlap."""
+    times = _all(launches)
+    if times is None:
+        return None
+    middle, scatter = _middle(times)
+    shorter = float(min(middle[0], middle[1]))
+    if shorter <= 0:
+        return None
+    return _told(times, _ratios, float(np.max(scatter)) > shorter, seed)
+
+
+def slowdown(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
+    """The same for `load`: the value is both / communication, the time of a message while threads
+    compute over that while they sleep; 1 is undisturbed. `noisy`: the time without them scatters
+    by more than itself. None where nothing was timed."""
+    times = _all(launches)
+    if times is None:
+        return None
+    middle, scatter = _middle(times)
+    if middle[0] <= 0:
+        return None
+    return _told(times, _slowdowns, bool(scatter[0] > middle[0]), seed)
+
+
+def _all(launches: Sequence[tuple[Overlap, float]]) -> NDArray[np.float64] | None:
+    """By launch, kind of time and triple."""
     found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
     if not found:
         return None
     count = min(one.shape[1] for one in found)
-    times = np.stack([one[:, :count] for one in found])  # launch, kind, triple
+    return np.stack([one[:, :count] for one in found])
+
+
+def _middle(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Median of each kind, and how far its times scatter."""
     middle = np.median(times, axis=(0, 2))
-    shorter = float(min(middle[0], middle[1]))
-    if shorter <= 0:
-        return None
-    drawn = _ratios(_resampled(times, seed))
-    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
     apart = np.abs(times - middle[None, :, None])
-    scatter = _MAD * float(np.max(np.median(apart, axis=(0, 2))))
+    return middle, _MAD * np.median(apart, axis=(0, 2))
+
+
+def _told(
+    times: NDArray[np.float64],
+    value: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    noisy: bool,
+    seed: int,
+) -> Ratio:
+    middle = np.median(times, axis=(0, 2))
+    drawn = value(_resampled(times, seed))
+    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
     return Ratio(
         communication=float(middle[0]) / 1e9,
         computation=float(middle[1]) / 1e9,
         both=float(middle[2]) / 1e9,
-        value=float(_ratios(middle[:, None])[0]),
+        value=float(value(middle[:, None])[0]),
         low=float(low),
         high=float(high),
-        noisy=scatter > shorter,
+        noisy=noisy,
     )
 
 
@@ -89,3 +124,9 @@ def _ratios(middles: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(
             shorter > 0, (both - np.maximum(communication, computation)) / shorter, np.nan
         )
+
+
+def _slowdowns(middles: NDArray[np.float64]) -> NDArray[np.float64]:
+    communication, _, both = middles
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(communication > 0, both / communication, np.nan)

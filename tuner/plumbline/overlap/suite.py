@@ -12,9 +12,9 @@ import msgspec
 from plumbline import identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap import benches
+from plumbline.overlap import aids, benches
 from plumbline.overlap.benches import Aid
-from plumbline.overlap.metric import Ratio, latency, ratio
+from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.placement import here
 from plumbline.plan import OverlapCell, Plan
 from plumbline.workbench import Workbench
@@ -25,6 +25,7 @@ from plumbline_db.records import Campaign, Overlap, OverlapLatency
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
+_LOAD_WORK = 100_000  # of each thread of `load`, at a time
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -46,8 +47,9 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What is known of a cell on a rank; no ratio where there is nothing to overlap. `bench` as in
-    benches.py; `threads`: of the benchmark `load`, which has no amount of work."""
+    """What is known of a cell on a rank; no ratio where there is nothing to overlap, and a slowdown
+    in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`, whose other
+    axis they are, and of `multiple`."""
 
     bench: str
     bytes: int
@@ -80,13 +82,27 @@ def plan(settings: Settings, bench: str) -> Plan:
             settings.triples,
             one.function,
             one.requests,
-            one.threads,
-            settings.aid in ("helper", "spare"),
+            threads,
+            settings.aid in aids.HELPERS,
+            spare=settings.aid == "spare",
         )
         for size in settings.sizes
-        for work in settings.work_ns
+        for work, threads in _upwards(settings, one)
     )
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
+
+
+def loads(units: int) -> tuple[int, ...]:
+    """Numbers of threads of `load`: none, powers of two, and as many as processing units."""
+    powers = itertools.takewhile(lambda one: one < units, (1 << step for step in itertools.count()))
+    return (0, *powers, units)
+
+
+def _upwards(settings: Settings, one: benches.Bench) -> list[tuple[int, int]]:
+    """The other axis beside sizes: work and threads."""
+    if one.bench == benches.LOAD:
+        return [(_LOAD_WORK, threads) for threads in loads(processing_units())]
+    return [(work, one.threads) for work in settings.work_ns]
 
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
@@ -101,10 +117,11 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Cell]:
     """Launches what is missing, a launch of each benchmark in turn. Raises PlumblineError when
     launches fail."""
     environment = lab.starter.family.in_environment(dict(settings.knobs))
-    series = {
-        bench: Series(lab, suite_of(bench), plan(settings, bench), environment)
-        for bench in settings.benches
-    }
+    series = {}
+    for bench in settings.benches:
+        cells = plan(settings, bench)
+        extra = environment | aids.environment(cells)
+        series[bench] = Series(lab, suite_of(bench), cells, extra)
     for _ in range(settings.launches):
         for bench, one in series.items():
             lab.progress.step(f"overlap: {bench}")
@@ -132,8 +149,9 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
                         _refuse_wrong(one)
                         key = (one.bytes, one.work_ns, one.rank, one.threads)
                         by_cell.setdefault(key, []).append((one, latency(empty)))
+        value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
         found += [
-            Cell(bench, size, work, len(those), ratio(those), rank, threads)
+            Cell(bench, size, work, len(those), value(those), rank, threads)
             for (size, work, rank, threads), those in sorted(by_cell.items())
         ]
     return found
