@@ -71,6 +71,7 @@ struct pl_overlap {
     int requests;              /* pending at the same time, to each peer */
     int threads;               /* of computation or communication, by benchmark; 0: none */
     bool helper;               /* a thread of ours asks the library meanwhile */
+    bool spare;                /* on a processing unit that no rank is bound to */
     int traced;                /* of how many last triples events are recorded */
     int triples;
 };

@@ -77,13 +77,23 @@ static bool take_threads(struct pl_parser *parser, const char *value)
     return pl_take_int(parser, value, 0, 1024, &last(parser)->threads);
 }
 
+static bool take_switch(struct pl_parser *parser, const char *value, bool *on)
+{
+    int number;
+    if (!pl_take_int(parser, value, 0, 1, &number))
+        return false;
+    *on = number;
+    return true;
+}
+
 static bool take_helper(struct pl_parser *parser, const char *value)
 {
-    int helper;
-    if (!pl_take_int(parser, value, 0, 1, &helper))
-        return false;
-    last(parser)->helper = helper;
-    return true;
+    return take_switch(parser, value, &last(parser)->helper);
+}
+
+static bool take_spare(struct pl_parser *parser, const char *value)
+{
+    return take_switch(parser, value, &last(parser)->spare);
 }
 
 static bool take_traced(struct pl_parser *parser, const char *value)
@@ -107,6 +117,7 @@ const struct pl_key pl_overlap_keys[] = {
     {"requests", take_requests, false},
     {"threads", take_threads, false},
     {"helper", take_helper, false},
+    {"spare", take_spare, false},
     {"traced", take_traced, false},
     {"triples", take_triples, false},
 };
@@ -157,6 +168,30 @@ static bool finish_memory(struct pl_parser *parser, const struct pl_overlap *o)
                            o->requests, (long long)mib, (long long)MOST_MIB);
 }
 
+/* Of the benchmark's threads and of the helper. */
+static bool finish_threads(struct pl_parser *parser, struct pl_overlap *cell)
+{
+    const struct pl_bench *bench = cell->bench;
+    const struct pl_overlap *all = parser->plan->overlaps;
+    if (cell->threads > 0 && !bench->threads)
+        return pl_refuse_token(parser, "bench", bench->name, "it has no threads");
+    if (bench->threads && cell->requests > 1)
+        return pl_refuse_token(parser, "bench", bench->name, "it has no requests but its own");
+    if (bench->threads && bench->level == MPI_THREAD_FUNNELED && cell->test_ns > 0)
+        return pl_refuse_token(parser, "bench", bench->name, "its messages block: no test_ns");
+    if (bench->threads && bench->level == MPI_THREAD_MULTIPLE) {
+        if (cell->threads == 0)
+            return pl_refuse_token(parser, "bench", bench->name, "say how many threads");
+        cell->requests = cell->threads; /* a message each */
+    }
+    if (cell->spare && !cell->helper)
+        return pl_refuse(parser, "spare=1 says where a helper runs; write helper=1 too");
+    for (const struct pl_overlap *other = all; other < cell; other++)
+        if (other->helper && cell->helper && other->spare != cell->spare)
+            return pl_refuse(parser, "helpers of one plan are all spare or none");
+    return true;
+}
+
 bool pl_finish_overlap(struct pl_parser *parser)
 {
     const struct pl_overlap *all = parser->plan->overlaps;
@@ -170,7 +205,8 @@ bool pl_finish_overlap(struct pl_parser *parser)
                                all[count].bench->name);
     if (all[count].traced > 0 && all[count].threads > 0)
         return pl_refuse(parser, "events are recorded of one thread a rank; leave out traced");
-    if (!finish_collective(parser, &all[count]) || !finish_memory(parser, &all[count]))
+    if (!finish_collective(parser, &all[count]) || !finish_threads(parser, last(parser)) ||
+        !finish_memory(parser, &all[count]))
         return false;
     for (int i = 0; i < count; i++)
         if (all[i].id == all[count].id) {

@@ -9,6 +9,7 @@
 #include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
+#include "overlap/crew.h"
 #include "overlap/overlap.h"
 #include "simulated.h"
 #include "system/facts.h"
@@ -75,6 +76,16 @@ static int open_plan(struct launch *launch, const char *path)
     pl_p2p_fetch(world, world->size - (int)refused, &error, (int)sizeof error);
     if (world->rank == 0)
         pl_plan_complain(path, &error);
+    return PL_EXIT_USAGE;
+}
+
+/* What lines of overlap want of the library and of the hosts. */
+static int require_threads(const struct launch *launch, const char *path)
+{
+    const char *refused = pl_crew_refused(&launch->plan, &launch->world);
+    if (!refused)
+        return PL_EXIT_FINE;
+    say(launch, path, refused);
     return PL_EXIT_USAGE;
 }
 
@@ -326,8 +337,12 @@ static int close_record(struct launch *launch, const char *path, int result)
 int pl_run(const char *plan_path, const char *out_path)
 {
     struct launch launch = {0};
-    pl_world_start(&launch.world);
-    int result = open_plan(&launch, plan_path);
+    const char *refused = pl_world_start(&launch.world);
+    int result = refused ? PL_EXIT_USAGE : open_plan(&launch, plan_path);
+    if (refused)
+        say(&launch, "PLUMBLINE_THREADS", refused);
+    if (result == PL_EXIT_FINE)
+        result = require_threads(&launch, plan_path);
     if (result == PL_EXIT_FINE)
         result = start_timers(&launch);
     if (result == PL_EXIT_FINE)

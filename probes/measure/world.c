@@ -5,6 +5,8 @@
 #include "simulated.h"
 #include "system/cvar.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t now_ns(void)
@@ -36,15 +38,33 @@ void pl_world_close(struct pl_world *world)
     PMPI_Comm_free(&world->harness);
 }
 
-void pl_world_start(struct pl_world *world)
+/* MPI_THREAD_…; -1: not one that can be asked for. */
+static int asked_for(const char *level)
+{
+    if (!level)
+        return MPI_THREAD_SINGLE;
+    return strcmp(level, "funneled") == 0   ? MPI_THREAD_FUNNELED
+           : strcmp(level, "multiple") == 0 ? MPI_THREAD_MULTIPLE
+                                            : -1;
+}
+
+const char *pl_world_start(struct pl_world *world)
 {
     pl_cvar_start();
-    MPI_Init(NULL, NULL);
+    world->threads_asked = asked_for(getenv("PLUMBLINE_THREADS"));
+    if (world->threads_asked > MPI_THREAD_SINGLE)
+        MPI_Init_thread(NULL, NULL, world->threads_asked, &world->threads);
+    else
+        MPI_Init(NULL, NULL);
+    PMPI_Query_thread(&world->threads);
     world->started_ns = now_ns();
     PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world->size);
     pl_world_open(world, MPI_COMM_WORLD);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    return pl_p2p_agree(world, world->threads_asked < 0)
+               ? "takes 'funneled' or 'multiple'; without it MPI_Init is called"
+               : NULL;
 }
 
 void pl_world_stop(struct pl_world *world)

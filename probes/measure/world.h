@@ -11,13 +11,16 @@
 
 struct pl_world {
     int rank, size;
-    MPI_Comm harness; /* messages below */
-    MPI_Comm sync;    /* start schemes */
+    int threads_asked, threads; /* MPI_THREAD_…: that the environment asks for, that there is */
+    MPI_Comm harness;           /* messages below */
+    MPI_Comm sync;              /* start schemes */
     int64_t started_ns;
 };
 
-/* MPI_T and MPI up; errors on MPI_COMM_WORLD are returned. */
-void pl_world_start(struct pl_world *world);
+/* MPI_T and MPI up, by MPI_Init_thread where PLUMBLINE_THREADS is `funneled` or `multiple`, else by
+ * MPI_Init; errors on MPI_COMM_WORLD are returned. NULL, or what is wrong with PLUMBLINE_THREADS,
+ * on all ranks: MPI is up then too. */
+const char *pl_world_start(struct pl_world *world);
 void pl_world_stop(struct pl_world *world);
 /* The communicators that the probe itself uses among the ranks of `comm`. */
 void pl_world_open(struct pl_world *world, MPI_Comm comm);

@@ -21,6 +21,8 @@ struct pl_collective; /* collective.h */
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
+struct pl_team;
+
 /* What a rank works with. A block is `requests` messages, one after the other, `extent` bytes each;
  * `out` and `in` hold one block, or one for each rank. `pending` has room for the requests of a
  * block for each rank. */
@@ -40,6 +42,8 @@ struct pl_round {
     int64_t units, test_units;        /* of the computation; between two MPI_Test (0: none) */
     uint64_t seed;                    /* of the data */
     struct pl_collective *collective; /* of that benchmark */
+    struct pl_team *team;             /* overlap/team.h: of this rank, with `threads` or more */
+    int threads;
     enum pl_part part;
     struct pl_trace *trace; /* NULL: nobody looks */
     int64_t look_units;     /* between two looks for messages, where there is a trace */

@@ -2,6 +2,7 @@
 
 #include "measure/random.h"
 #include "overlap/collective.h"
+#include "overlap/crew.h"
 #include "overlap/delivery.h"
 #include "overlap/layout.h"
 #include "simulated.h"
@@ -37,6 +38,7 @@ struct field {
     enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
+    struct pl_crew crew;
     char *out, *in;
     MPI_Request *pending;
     struct pl_collective collective;
@@ -121,6 +123,7 @@ static void release(struct field *field)
 {
     if (field->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&field->comm);
+    pl_crew_close(&field->crew);
     pl_work_close(&field->work);
     pl_trace_close(&field->trace);
     pl_collective_close(&field->collective);
@@ -146,12 +149,14 @@ static int64_t agreed_units(const struct field *field, enum pl_kernel kernel, in
     return units;
 }
 
-static int64_t play(const struct field *field, const struct pl_bench *bench,
-                    const struct pl_round *round)
+static int64_t play_alone(const struct field *field, const struct pl_bench *bench,
+                          const struct pl_round *round)
 {
     bool active = is_active(field, round->rank);
     if (field->players == PL_ALL_ACTIVE)
         pl_p2p_barrier(field->world);
+    if (round->part == PL_PART_COMPUTATION && bench->computation)
+        return bench->computation(round);
     if (round->part == PL_PART_COMPUTATION) {
         if (!active)
             return 0;
@@ -163,6 +168,19 @@ static int64_t play(const struct field *field, const struct pl_bench *bench,
         return bench->active(round);
     bench->passive(round);
     return 0;
+}
+
+/* With the helper, where the cell has one. */
+static int64_t play(const struct field *field, const struct pl_overlap *cell,
+                    const struct pl_round *round)
+{
+    bool helped = cell->helper && round->part == PL_PART_BOTH;
+    if (helped)
+        pl_crew_help(&field->crew);
+    int64_t ns = play_alone(field, cell->bench, round);
+    if (helped)
+        pl_crew_rest(&field->crew);
+    return ns;
 }
 
 /* Before anything is timed: whether the data that come are those that were sent, on all ranks. */
@@ -178,7 +196,7 @@ static bool delivers(const struct field *field, const struct pl_overlap *cell,
             bench->fill(round);
         else
             pl_delivery_fill(bench, round);
-        play(field, bench, round);
+        play(field, cell, round);
         good = good && (bench->holds ? bench->holds(round) : pl_delivery_holds(bench, round));
     }
     if (round->rank > 0) {
@@ -255,7 +273,9 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                              .work = &field->work,
                              .kernel = cell->kernel,
                              .seed = plan->seed + (uint64_t)cell->id,
-                             .collective = &field->collective};
+                             .collective = &field->collective,
+                             .team = field->crew.team,
+                             .threads = cell->threads};
     round.units = agreed_units(field, cell->kernel, cell->work_ns);
     round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
     round.look_units = agreed_units(field, cell->kernel, PL_TRACE_LOOK_NS);
@@ -274,7 +294,7 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
             round.part = (enum pl_part)parts[i];
             if (round.trace)
                 pl_trace_enter(round.trace, triple, parts[i]);
-            int64_t ns = play(field, cell->bench, &round);
+            int64_t ns = play(field, cell, &round);
             field->timed_ns += ns;
             if (triple >= 0)
                 field->ns[parts[i] * cell->triples + triple] = ns;
@@ -344,7 +364,7 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
-    } else {
+    } else if (!(failure = pl_crew_open(&field.crew, plan, world, awake, &field.work))) {
         PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
         if (awake)

@@ -26,6 +26,9 @@ struct pl_work {
  * `wanted`. `bytes`: of the area of the memory kernel. False: out of memory. */
 bool pl_work_open(struct pl_work *work, const struct pl_clock *clock,
                   const bool wanted[PL_KERNEL_COUNT], size_t bytes);
+/* For another thread: the same rates, and an area of its own, touched by the caller, where there is
+ * one. False: out of memory. */
+bool pl_work_copy(struct pl_work *copy, const struct pl_work *work, size_t bytes);
 void pl_work_close(struct pl_work *work);
 
 /* Units that take `ns` by the calibration, 1 at least; 0 for no time. */

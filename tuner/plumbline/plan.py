@@ -94,7 +94,8 @@ class OverlapCell(msgspec.Struct, frozen=True):
     MPI_Test (0: none). `bench`, `kernel`: names of the probe (overlaps, kernels); `requests` to
     each peer at the same time; `function`: the blocking form of a collective that is begun;
     `threads`: by benchmark; `helper`: a thread of the probe asks the library meanwhile; `traced`:
-    of how many last triples events are recorded."""
+    of how many last triples events are recorded; `spare`: the helper has a processing unit to
+    itself."""
 
     bench: str
     bytes: int
@@ -107,6 +108,7 @@ class OverlapCell(msgspec.Struct, frozen=True):
     threads: int = 0
     helper: bool = False
     traced: int = 0
+    spare: bool = False
 
     def line(self, number: int) -> str:
         return (
@@ -117,6 +119,7 @@ class OverlapCell(msgspec.Struct, frozen=True):
             + (f" requests={self.requests}" if self.requests > 1 else "")
             + (f" threads={self.threads}" if self.threads else "")
             + (" helper=1" if self.helper else "")
+            + (" spare=1" if self.spare else "")
             + (f" traced={self.traced}" if self.traced else "")
         )
 

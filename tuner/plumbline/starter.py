@@ -30,6 +30,9 @@ from plumbline_db.records import (
     Samples,
 )
 
+# With which level of threads the probe starts MPI (probes/measure/world.h).
+THREADS = "PLUMBLINE_THREADS"
+
 # How the reason begins of a launch that was ended when its time was up.
 NO_END = ("no end after", "not at its end after")
 
@@ -65,8 +68,8 @@ class Starter:
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
         environment = os.environ | self._installation.environment
-        for name in self.family.settings_in(environment):
-            del environment[name]
+        for name in (*self.family.settings_in(environment), THREADS):
+            environment.pop(name, None)
         return environment | self.family.environment(self._installation) | self._fixed
 
     def refusal(self, text: str) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.overlap.metric import latency, ratio
+from plumbline.overlap.metric import latency, ratio, slowdown
 from plumbline_db.records import Overlap
 
 CELL = Overlap(
@@ -128,3 +128,33 @@ def test_resampling_few_launches_would_cover_too_little() -> None:
         low, high = np.quantile((both - long) / short, (0.025, 0.975))
         covered += low <= 0.5 <= high
     assert covered < 0.87 * 300
+
+
+def test_a_slowdown_is_one_time_over_the_other() -> None:
+    """Empty messages and halves as above: (220 - 20) / 2 without threads, (620 - 20) / 2 beside."""
+    loaded = cell([220] * 9, [7] * 9, [620] * 9, latencies=2, halves=2)
+    found = slowdown([(loaded, 10.0)])
+    assert found is not None and not found.noisy
+    assert (found.value, found.low, found.high) == pytest.approx((3.0, 3.0, 3.0))
+    assert found.communication == pytest.approx(100e-9)
+    assert slowdown([]) is None and slowdown([(cell([0], [1], [1]), 0)]) is None
+
+
+def test_a_slowdown_has_an_interval_that_covers() -> None:
+    """Without threads some 100 us, beside them 300 us or, every third time, 9 ms."""
+    chance = np.random.default_rng(3)
+    covered = 0
+    for trial in range(100):
+        alone = np.rint(100_000 * (1 + 0.05 * chance.standard_normal(60))).astype(int)
+        beside = np.where(chance.random(60) < 1 / 3, 9_000_000, 300_000)
+        beside = np.rint(beside * (1 + 0.05 * chance.standard_normal(60))).astype(int)
+        found = slowdown([(cell(alone.tolist(), [1] * 60, beside.tolist()), 0)], seed=trial)
+        assert found is not None and not found.noisy
+        # The median of the mixture is the 75 % quantile of its lower part.
+        covered += found.low <= 3 * (1 + 0.05 * 0.6745) <= found.high
+    assert covered >= 88
+
+
+def test_a_reference_that_scatters_by_more_than_itself() -> None:
+    found = slowdown([(cell([10, 300, 20, 400, 5], [1] * 5, [500] * 5), 0)])
+    assert found is not None and found.noisy

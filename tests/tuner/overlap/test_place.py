@@ -10,10 +10,14 @@ from plumbline.overlap import place
 from plumbline_db.errors import UsageError
 
 
-def test_this_machine_by_default() -> None:
+def test_this_machine_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ranks bound where each has a processing unit."""
+    monkeypatch.setattr(place, "processing_units", lambda: 2)
     found = place.settings(None, {"nprocs": None, "nodes": None}, 300.0)
     assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (2, 1, 300.0)
-    assert place.facts(found) == []
+    assert found.placement(2).bind == "core" and place.facts(found) != []
+    more = place.settings(None, {"nprocs": 4096, "nodes": None}, 300.0)
+    assert more.placement(2).bind == "" and place.facts(more) == []
 
 
 def test_what_a_campaign_file_says_of_places_is_taken(tmp_path: Path) -> None:

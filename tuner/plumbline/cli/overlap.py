@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.overlap.benches import Aid
     from plumbline.overlap.ranks import Spread
     from plumbline.overlap.suite import Cell
 
@@ -78,6 +79,12 @@ class Parts(click.Group):
     show_default=True,
     help="What the work is.",
 )
+@click.option(
+    "--aid",
+    type=click.Choice(["none", "test", "library", "helper", "spare"]),
+    help="What helps messages on: MPI_Test in the work, a thread of the library's own, one of ours "
+    "beside the work or on a core to itself.",
+)
 @click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
 @click.option(
     "--setting",
@@ -120,6 +127,7 @@ def command(
     sizes: str | None,
     work: str | None,
     kernel: str,
+    aid: Aid | None,
     test_us: int,
     knobs: tuple[str, ...],
     triples: int,
@@ -146,6 +154,8 @@ def command(
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
       plumbline overlap --setting btl_vader_single_copy_mechanism=none --show measured
       plumbline overlap -n 4 --benches fan_in:4,ring,collective:MPI_Iallreduce --quick
+      plumbline overlap --benches load,multiple:2 --quick
+      plumbline overlap --benches receiver --aid test --test-us 20
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -153,8 +163,8 @@ def command(
 
     from plumbline import campaign as loop
     from plumbline.measure import Laboratory
+    from plumbline.overlap import aids, conditions, duration, place, suite
     from plumbline.overlap import benches as names
-    from plumbline.overlap import conditions, duration, place, suite
     from plumbline.overlap import knobs as settings_of
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
@@ -173,7 +183,7 @@ def command(
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
         tuple(sorted({1000 * one for one in microseconds})) or every_work,
         kernel,
-        "test" if test_us else "none",
+        aids.chosen(aid, test_us),
         1000 * test_us,
         (),
         triples,
@@ -191,6 +201,7 @@ def command(
         knobs=settings_of.given(bench, knobs),
         benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
     )
+    settings = aids.in_force(settings, bench)
     starter = loop.starter(bench, where)
     for name in settings.benches:
         refusal = starter.refusal(suite.plan(settings, name).text())
@@ -233,24 +244,28 @@ def command(
 
 
 def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
-    """A row an amount of work, the largest first, a column a size."""
+    """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
+    threads, and slowdowns in place of ratios."""
     from rich.table import Table
 
     from plumbline.overlap import ranks
+    from plumbline.overlap.benches import LOAD
 
     of = [one for one in cells if one.bench == bench]
     sizes = sorted({one.bytes for one in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
-    table.add_column("work µs", justify="right", min_width=len(bench))
+    load = bench == LOAD
+    heading = "threads" if load else "work µs"
+    table.add_column(heading, justify="right", min_width=len(bench))
     for size in sizes:
         table.add_column(_short(size), justify="right")
-    for work in sorted({one.work_ns for one in of}, reverse=True):
+    up = {one: one.threads if load else one.work_ns / 1000 for one in of}
+    for amount in sorted(set(up.values()), reverse=True):
         row = {
-            one.median.bytes: one
-            for one in ranks.spreads([one for one in of if one.work_ns == work])
+            one.median.bytes: one for one in ranks.spreads([one for one in of if up[one] == amount])
         }
         table.add_row(
-            f"{work / 1000:g}",
+            f"{amount:g}",
             *(_words(row[size], show) if size in row else "" for size in sizes),
         )
     return table

@@ -19,6 +19,7 @@ _COLLECTIVES = "collectives"
 _LOCAL = frozenset({"MPI_Reduce_local"})  # no non-blocking form
 LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
 MULTIPLE = "multiple"  # with a number after a colon: of threads a side, each with its own messages
+IN_PAIRS = _PAIRS | {LOAD, MULTIPLE}  # between the first and the last rank
 ALL = (*QUICK, *sorted(_MORE_RANKS), _COLLECTIVE, LOAD, MULTIPLE)
 
 # What helps messages on beside computation: nothing, MPI_Test in it, a thread of the library, a

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -42,32 +42,32 @@ def latency(ns: Sequence[int]) -> float:
 def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
     """Of one cell, by launch, each with its latency in nanoseconds. None where nothing was timed,
     or in one of them there is nothing to overlap."""
+    times = _all(launches)
+    if times is None or np.any(np.median(times[:, :2], axis=2) <= 0):
+        return None
+    middle, scatter = _middle(times)
+    noisy = float(np.max(scatter)) > min(middle[0], middle[1])
+    return _told(times, _ratios, noisy=noisy, seed=seed)
+
+
+def slowdown(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
+    """The same for `load`: the value is both / communication, the time of a message while threads
+    compute over that while they sleep; 1 is undisturbed. `noisy`: the time without them scatters
+    by more than itself. None where nothing was timed."""
+    times = _all(launches)
+    if times is None or np.any(np.median(times[:, 0], axis=1) <= 0):
+        return None
+    middle, scatter = _middle(times)
+    return _told(times, _slowdowns, noisy=bool(scatter[0] > middle[0]), seed=seed)
+
+
+def _all(launches: Sequence[tuple[Overlap, float]]) -> NDArray[np.float64] | None:
+    """By launch, kind of time and triple."""
     found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
     if not found:
         return None
     count = min(one.shape[1] for one in found)
-    times = np.stack([one[:, :count] for one in found])  # launch, kind, triple
-    middle = np.median(times, axis=(0, 2))
-    shorter = float(min(middle[0], middle[1]))
-    if shorter <= 0 or np.any(np.median(times[:, :2], axis=2) <= 0):
-        return None
-    value = float(_ratios(middle[:, None])[0])
-    (low, high), (both_low, both_high) = (
-        _within_one(times[0], seed) if len(found) == 1 else _across(times, value, float(middle[2]))
-    )
-    apart = np.abs(times - middle[None, :, None])
-    scatter = _MAD * float(np.max(np.median(apart, axis=(0, 2))))
-    return Ratio(
-        communication=float(middle[0]) / 1e9,
-        computation=float(middle[1]) / 1e9,
-        both=float(middle[2]) / 1e9,
-        value=value,
-        low=low,
-        high=high,
-        noisy=scatter > shorter,
-        both_low=both_low / 1e9,
-        both_high=both_high / 1e9,
-    )
+    return np.stack([one[:, :count] for one in found])
 
 
 def _times(cell: Overlap, latency_ns: float) -> NDArray[np.float64]:
@@ -78,16 +78,48 @@ def _times(cell: Overlap, latency_ns: float) -> NDArray[np.float64]:
     return np.stack([communication, np.asarray(cell.computation_ns, dtype=float), both])
 
 
+def _middle(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Median of each kind, and how far its times scatter."""
+    middle = np.median(times, axis=(0, 2))
+    apart = np.abs(times - middle[None, :, None])
+    return middle, _MAD * np.median(apart, axis=(0, 2))
+
+
+Value = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of columns of three times
 Interval = tuple[float, float]
 
 
-def _within_one(times: NDArray[np.float64], seed: int) -> tuple[Interval, Interval]:
-    """Of the ratio and of the time of both: percentiles over whole triples that are drawn with
+def _told(times: NDArray[np.float64], of: Value, *, noisy: bool, seed: int) -> Ratio:
+    middle = np.median(times, axis=(0, 2))
+    value = float(of(middle[:, None])[0])
+    if len(times) == 1:
+        (low, high), (both_low, both_high) = _within_one(times[0], of, seed)
+    else:
+        middles = np.median(times, axis=2).T
+        (low, high), (both_low, both_high) = (
+            _around(value, of(middles)),
+            _around(float(middle[2]), middles[2]),
+        )
+    return Ratio(
+        communication=float(middle[0]) / 1e9,
+        computation=float(middle[1]) / 1e9,
+        both=float(middle[2]) / 1e9,
+        value=value,
+        low=low,
+        high=high,
+        noisy=noisy,
+        both_low=both_low / 1e9,
+        both_high=both_high / 1e9,
+    )
+
+
+def _within_one(times: NDArray[np.float64], of: Value, seed: int) -> tuple[Interval, Interval]:
+    """Of the value and of the time of both: percentiles over whole triples that are drawn with
     replacement."""
     count = times.shape[1]
     which = np.random.default_rng(seed).integers(0, count, (_DRAWS, count))
     middles = np.median(times[:, which], axis=2)
-    return _percentiles(_ratios(middles)), _percentiles(middles[2])
+    return _percentiles(of(middles)), _percentiles(middles[2])
 
 
 def _percentiles(drawn: NDArray[np.float64]) -> Interval:
@@ -95,15 +127,10 @@ def _percentiles(drawn: NDArray[np.float64]) -> Interval:
     return float(low), float(high)
 
 
-def _across(times: NDArray[np.float64], value: float, both: float) -> tuple[Interval, Interval]:
-    """Of the ratio and of the time of both: Student's t of the launches' own. Resampling so few
-    launches would give too little: the scatter of n drawn ones is too small by a factor of
-    sqrt((n - 1) / n), and quantiles of the normal distribution are too near."""
-    middles = np.median(times, axis=2).T
-    return _around(value, _ratios(middles)), _around(both, middles[2])
-
-
 def _around(centre: float, own: NDArray[np.float64]) -> Interval:
+    """Student's t of the launches' own. Resampling so few launches would give too little: the
+    scatter of n drawn ones is too small by a factor of sqrt((n - 1) / n), and quantiles of the
+    normal distribution are too near."""
     from scipy.special import stdtrit
 
     half = float(stdtrit(len(own) - 1, 0.975) * np.std(own, ddof=1)) / math.sqrt(len(own))
@@ -118,3 +145,9 @@ def _ratios(middles: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(
             shorter > 0, (both - np.maximum(communication, computation)) / shorter, np.nan
         )
+
+
+def _slowdowns(middles: NDArray[np.float64]) -> NDArray[np.float64]:
+    communication, _, both = middles
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(communication > 0, both / communication, np.nan)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from plumbline import settings as settings_file
+from plumbline.machine import processing_units
 from plumbline.settings import SCHEDULERS, Settings
 from plumbline_db.errors import UsageError
 
@@ -24,7 +25,8 @@ NPROCS = 2
 def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float) -> Settings:
     """Those of the keys of a campaign file that say where ranks are; what else it holds is about
     collectives. `options` are put over them; a launch gets `timeout_seconds` where the file says
-    nothing. Raises UsageError."""
+    nothing. On this machine, where each rank has a processing unit, ranks are bound to cores: a
+    rank that wanders computes at another speed. Raises UsageError."""
     values = {} if file is None else settings_file.read(file)
     where = settings_file.where(file)
     for key, why in _ELSEWHERE.items():
@@ -32,7 +34,11 @@ def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float)
             raise UsageError(f"{where}: {key}: {why}")
     taken = {key: values[key] for key in _TAKEN if key in values}
     standing = {"nprocs": NPROCS, "launch_timeout_seconds": timeout_seconds}
-    return settings_file.of(where, standing | taken, options)
+    chosen = settings_file.of(where, standing | taken, options)
+    here = all(getattr(chosen, key) is msgspec.UNSET for key in _WHERE)
+    if here and chosen.nprocs <= processing_units():
+        return settings_file.of(where, standing | taken, options | {"bind": "core"})
+    return chosen
 
 
 def facts(chosen: Settings) -> list[str]:

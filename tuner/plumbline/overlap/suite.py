@@ -15,9 +15,9 @@ import msgspec
 from plumbline import identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap import benches, duration, grid
+from plumbline.overlap import aids, benches, duration, grid
 from plumbline.overlap.benches import Aid
-from plumbline.overlap.metric import Ratio, latency, ratio
+from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.placement import Placement, here
 from plumbline.plan import OverlapCell, Plan
 from plumbline.words import counted
@@ -30,6 +30,7 @@ from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
 LAUNCHES = 5
+_LOAD_WORK = 100_000  # of each thread of `load`, at a time
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -53,9 +54,10 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What is known of a cell on a rank; no ratio where there is nothing to overlap. `bench` as in
-    benches.py; `threads`: of the benchmark `load`, which has no amount of work. Not `measured`: in
-    no launch, inferred from the cells around it, which agree."""
+    """What is known of a cell on a rank; no ratio where there is nothing to overlap, and a slowdown
+    in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`, whose other
+    axis they are, and of `multiple`. Not `measured`: in no launch, inferred from the cells around
+    it, which agree."""
 
     bench: str
     bytes: int
@@ -77,8 +79,11 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
     return tuple(itertools.takewhile(lambda one: one <= high, found))
 
 
-def plan(settings: Settings, bench: str, chosen: Sequence[tuple[int, int]] | None = None) -> Plan:
-    """`chosen`: bytes and nanoseconds of work of some cells; None: all of the grid."""
+Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
+
+
+def plan(settings: Settings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
+    """Of the cells that are `chosen`; None: all of the grid."""
     one = benches.of(bench)
     cells = tuple(
         OverlapCell(
@@ -90,22 +95,39 @@ def plan(settings: Settings, bench: str, chosen: Sequence[tuple[int, int]] | Non
             settings.triples,
             one.function,
             one.requests,
-            one.threads,
-            settings.aid in ("helper", "spare"),
+            threads,
+            settings.aid in aids.HELPERS,
+            spare=settings.aid == "spare",
         )
-        for size, work in (every_cell(settings, bench) if chosen is None else chosen)
+        for size, work, threads in (every_cell(settings, bench) if chosen is None else chosen)
     )
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
 
 
-def every_cell(settings: Settings, bench: str) -> list[tuple[int, int]]:
-    """Bytes and nanoseconds of work of all cells of the grid. A barrier moves no data."""
-    sizes = (0,) if benches.of(bench).function == "MPI_Barrier" else settings.sizes
-    return list(itertools.product(sizes, settings.work_ns))
+def every_cell(settings: Settings, bench: str) -> list[Place]:
+    """All cells of the grid. A barrier moves no data."""
+    one = benches.of(bench)
+    sizes = (0,) if one.function == "MPI_Barrier" else settings.sizes
+    return [(size, *up) for size in sizes for up in _upwards(settings, one)]
+
+
+def _upwards(settings: Settings, one: benches.Bench) -> list[tuple[int, int]]:
+    """The other axis beside sizes: work and threads."""
+    if one.bench == benches.LOAD:
+        return [(_LOAD_WORK, threads) for threads in loads(processing_units())]
+    return [(work, one.threads) for work in settings.work_ns]
+
+
+def loads(units: int) -> tuple[int, ...]:
+    """Numbers of threads of `load`: none, powers of two, and as many as processing units."""
+    powers = itertools.takewhile(lambda one: one < units, (1 << step for step in itertools.count()))
+    return (0, *powers, units)
 
 
 def is_adaptive(settings: Settings, bench: str) -> bool:
-    return settings.adaptive and benches.of(bench).function != "MPI_Barrier"
+    """Whether the grid of a benchmark is, where the settings ask for it: one of sizes and work."""
+    one = benches.of(bench)
+    return settings.adaptive and one.bench != benches.LOAD and one.function != "MPI_Barrier"
 
 
 def every_plan(settings: Settings) -> list[Plan]:
@@ -185,7 +207,8 @@ def _launch(
 ) -> None:
     environment = lab.starter.family.in_environment(dict(settings.knobs))
     series = {
-        bench: Series(lab, suite_of(bench, stage), one, environment) for bench, one in plans.items()
+        bench: Series(lab, suite_of(bench, stage), one, environment | aids.environment(one))
+        for bench, one in plans.items()
     }
     modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
     left = settings.launches * sum(modelled.values())
@@ -221,7 +244,8 @@ def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> 
 def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | None:
     """What an adaptive grid misses; None: nothing."""
     missing = grid.missing(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
-    chosen = [(settings.sizes[x], settings.work_ns[y]) for x, y in missing]
+    threads = benches.of(bench).threads
+    chosen = [(settings.sizes[x], settings.work_ns[y], threads) for x, y in missing]
     return plan(settings, bench, chosen) if chosen else None
 
 
@@ -253,8 +277,9 @@ def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int
                     _refuse_wrong(one)
                     key = (one.bytes, one.work_ns, one.rank, one.threads)
                     by_cell.setdefault(key, []).append((one, latency(empty)))
+    value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
-        Cell(bench, size, work, len(those), ratio(those), rank, threads)
+        Cell(bench, size, work, len(those), value(those), rank, threads)
         for (size, work, rank, threads), those in by_cell.items()
     ]
 

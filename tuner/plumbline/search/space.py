@@ -161,6 +161,17 @@ class SiteRules(_Entry, frozen=True):
         return {self.knob: ""} | self.needs
 
 
+class Progress(_Entry, frozen=True):
+    """The thread by which the library itself moves messages on: `knobs` start one in each rank. It
+    moves those alone for which knobs have one of the values in `where`. `spins`: it never sleeps,
+    and wants a processing unit for itself. `none`: why the library has no such thread."""
+
+    knobs: dict[str, str] = {}
+    where: dict[str, list[str]] = {}
+    spins: bool = True
+    none: str = ""
+
+
 class Space(_Entry, frozen=True):
     """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
     `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
@@ -176,6 +187,7 @@ class Space(_Entry, frozen=True):
     site_rules: SiteRules | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
+    progress: Progress = Progress(none="its search space names none")
 
     @property
     def hot_environment(self) -> dict[str, str]:

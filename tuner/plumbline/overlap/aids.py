@@ -1,0 +1,92 @@
+"""What helps messages on beside computation: what each aid needs of the launch, of the library and
+of the machine. Nothing is started here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from plumbline.machine import processing_units
+from plumbline.overlap import benches
+from plumbline.overlap.benches import Aid
+from plumbline.plan import Plan
+from plumbline.search.space import Progress
+from plumbline.starter import THREADS
+from plumbline.words import counted
+from plumbline_db.errors import UsageError
+
+if TYPE_CHECKING:
+    from plumbline.overlap.suite import Settings
+    from plumbline.workbench import Workbench
+
+HELPERS = ("helper", "spare")  # a thread of the probe
+
+
+def chosen(aid: Aid | None, test_us: int) -> Aid:
+    """The aid that options ask for. Raises UsageError for --test-us with another one."""
+    if aid is None:
+        return "test" if test_us else "none"
+    if (aid == "test") != (test_us > 0):
+        raise UsageError("--aid test and --test-us go together: MPI_Test after so much work")
+    return aid
+
+
+def environment(plan: Plan) -> dict[str, str]:
+    """How the probe is to start MPI for the cells of a plan; MPI_Init where nothing is set."""
+    if any(one.helper or one.bench == benches.MULTIPLE for one in plan.overlaps):
+        return {THREADS: "multiple"}
+    if any(one.bench == benches.LOAD for one in plan.overlaps):
+        return {THREADS: "funneled"}
+    return {}
+
+
+def in_force(settings: Settings, bench: Workbench) -> Settings:
+    """The settings with the knobs that their aid wants. Raises UsageError where the library or this
+    machine does not have what it takes."""
+    units = processing_units()
+    if settings.aid == "spare":
+        pairs = all(benches.of(name).bench in benches.IN_PAIRS for name in settings.benches)
+        require_spare(settings.nprocs, 2 if pairs else settings.nprocs, units)
+    if settings.aid != "library":
+        return settings
+    values = {name: one.value for name, one in bench.knobs.items()} | dict(settings.knobs)
+    knobs = of_library(
+        bench.space.progress, bench.installation.library.id, values, settings.nprocs, units
+    )
+    merged = dict(settings.knobs) | knobs
+    return msgspec.structs.replace(settings, knobs=tuple(sorted(merged.items())))
+
+
+def require_spare(ranks: int, threads: int, units: int) -> None:
+    """Raises UsageError where there are fewer processing units than ranks and threads beside them
+    that never sleep."""
+    if ranks + threads > units:
+        raise UsageError(
+            f"{counted(ranks, 'rank')} and {counted(threads, 'thread')} that help them never "
+            f"sleep, and want {ranks + threads} processing units; there are {units}. Start fewer "
+            "ranks, or take --aid helper (beside the work) or --aid test"
+        )
+
+
+def of_library(
+    progress: Progress, library: str, values: Mapping[str, str], ranks: int, units: int
+) -> dict[str, str]:
+    """Knobs that start the library's own progress threads; `values`: of its knobs, as they are.
+    Raises UsageError where it has none, or none that would do anything."""
+    if progress.none:
+        raise UsageError(
+            f"{library} has no progress thread of its own: {progress.none}. Take --aid helper, or "
+            "--aid test"
+        )
+    for knob, good in progress.where.items():
+        if values.get(knob, "") not in good:
+            raise UsageError(
+                f"the progress thread of {library} moves no messages with {knob} = "
+                f"{values.get(knob, '') or 'not set'}, only with {' or '.join(good)}. Set that, or "
+                "take --aid helper"
+            )
+    if progress.spins:
+        require_spare(ranks, ranks, units)
+    return dict(progress.knobs)
