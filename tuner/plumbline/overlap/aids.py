@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from plumbline.workbench import Workbench
 
 HELPERS = ("helper", "spare")  # a thread of the probe
+_PATIENCE_SECONDS = 3600.0  # of a launch whose cells may take 50 ms for each time
 
 
 def chosen(aid: Aid | None, test_us: int) -> Aid:
@@ -43,9 +44,12 @@ def environment(plan: Plan) -> dict[str, str]:
 
 
 def layout(settings: Settings) -> dict[str, Any]:
-    """Settings of a launch: ranks are bound to cores where others are to be left free."""
+    """Settings of a launch: ranks are bound to cores where others are to be left free; more time
+    where messages wait for the scheduler."""
     bound = {"bind": "core"} if settings.aid == "spare" else {}
-    return {"nprocs": settings.nprocs, **bound}
+    waits = benches.LOAD in settings.benches or settings.aid in HELPERS
+    patience = {"launch_timeout_seconds": _PATIENCE_SECONDS} if waits else {}
+    return {"nprocs": settings.nprocs, **bound, **patience}
 
 
 def in_force(settings: Settings, bench: Workbench) -> Settings:
