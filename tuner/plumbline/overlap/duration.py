@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from plumbline.overlap.benches import LOAD
 from plumbline.plan import OverlapCell, Plan
 
 # Of a message in shared memory; a slower network is seen in the first launches.
@@ -13,6 +14,7 @@ _STARTED_SECONDS = 1.0  # a launch, its work calibrated
 # What it took here beyond the model (docs/overlap.md, "How long it takes").
 _BEYOND = 1.3
 _LEAST_LIMIT, _MANY = 120.0, 10
+_LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wait 50 ms for its own
 
 
 def seconds(cells: Iterable[OverlapCell]) -> float:
@@ -44,7 +46,10 @@ class Clock:
 
 def limit(plans: Iterable[Plan]) -> float:
     """Seconds after which a launch of any of these plans hangs."""
-    return max(_LEAST_LIMIT, _MANY * max(seconds(one.overlaps) for one in plans))
+    every = list(plans)
+    waits = any(cell.helper or cell.bench == LOAD for one in every for cell in one.overlaps)
+    least = _LIMIT_BY_SCHEDULER if waits else _LEAST_LIMIT
+    return max(least, _MANY * max(seconds(one.overlaps) for one in every))
 
 
 def words(seconds: float) -> str:
