@@ -46,7 +46,7 @@ def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | N
     if times is None or np.any(np.median(times[:, :2], axis=2) <= 0):
         return None
     middle, scatter = _middle(times)
-    noisy = float(np.max(scatter)) > min(middle[0], middle[1])
+    noisy = bool(np.max(scatter) > min(middle[0], middle[1]))
     return _told(times, _ratios, noisy=noisy, seed=seed)
 
 
