@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # name -> what it does; the rest of a line without one measures.
 COMMANDS = {
+    "thresholds": "Where eager sending ends, to the byte.",
     "timeline": "What happens when on both ranks, for a cell.",
     "compare": "Difference maps of two libraries or configurations.",
     "tune": "Overlap as a guideline: verdicts, search, files.",
