@@ -112,7 +112,7 @@ def command(
     from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
     from plumbline.overlap import benches as names
-    from plumbline.overlap import suite
+    from plumbline.overlap import classes, suite, thresholds, words
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -149,6 +149,9 @@ def command(
         else:
             with common.Bar(in_all=settings.launches * len(settings.benches)) as bar:
                 found = suite.run(Laboratory(db, row.id, starter, bar), row, settings)
+        threshold = thresholds.stored(db, row, settings.knobs)
+    known = classes.of(found)
+    said = words.of_library(known, threshold)
     if svg is not None:
         from plumbline import chart
         from plumbline.overlap import heatmap
@@ -157,9 +160,10 @@ def command(
         title = f"{library.version_string.partition(',')[0]}, {nprocs} ranks, {kernel}"
         common.write(svg, chart.render(heatmap.sheet(title, found)))
     if as_json:
-        common.print_json({"id": row.id, "nprocs": nprocs, "cells": msgspec.to_builtins(found)})
+        told = {"cells": found, "classes": known, "threshold": threshold, "words": said}
+        common.print_json({"id": row.id, "nprocs": nprocs} | msgspec.to_builtins(told))
     else:
-        common.show(*(_table(name, found) for name in settings.benches))
+        common.show(*(_table(name, found) for name in settings.benches), *said)
         if svg is not None:
             click.echo(svg)
     return 0

@@ -37,8 +37,12 @@ _RANGES: dict[Kind, tuple[float, float]] = {
     "serial": (0.8, 1.3),
     "slower": (1.3, float("inf")),
 }
+_NOT: tuple[Kind, ...] = ("serial", "slower")
 # Work over communication. Where one is much shorter than the other, the ratio divides by little.
 _LEAST_WORK, _MOST_WORK = 0.5, 4.0
+# Communication alone over that of the size's best cell, which has the same message: beyond that
+# others had the cores.
+_SLOWED = 1.5
 _WIDEST = 0.5  # interval that still says something: half of what lies between perfect and none
 # What a change of kind along the sizes must be worth, summed over sizes as the distance of ratios
 # from the kind they are given. One size counts for two changes at most, so that a stray among
@@ -69,7 +73,7 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 class Bench(msgspec.Struct, frozen=True):
-    """`until`: the last size before overlap ends, of the class `small only`."""
+    """`until`: the last size at which messages overlap, of the class `small only`."""
 
     bench: str
     found: BenchClass
@@ -104,22 +108,19 @@ def of_bench(name: str, cells: Sequence[Cell]) -> Bench:
     ]
     told = [(one.bytes, one.ratio) for one in verdicts if one.ratio is not None]
     stretches = _stretches(told)
-    found = _bench_class(stretches)
-    ended = next((one for one in stretches if one.kind in ("serial", "slower")), None)
-    until = None
-    if found == "small only" and ended is not None:
-        until = stretches[stretches.index(ended) - 1].bytes_to
-    return Bench(name, found, until, stretches, verdicts)
+    firm = _firm(stretches)
+    found = _bench_class(firm)
+    return Bench(name, found, _until(found, firm), stretches, verdicts)
 
 
 def _verdict(size: int, cells: Sequence[Cell]) -> Verdict:
+    ratios = [one.ratio for one in cells if one.ratio is not None and not one.ratio.noisy]
     told = [
-        one.ratio
-        for one in cells
-        if one.ratio is not None
-        and not one.ratio.noisy
-        and _LEAST_WORK <= one.ratio.computation / one.ratio.communication <= _MOST_WORK
-        and one.ratio.high - one.ratio.low <= _WIDEST
+        one
+        for one in ratios
+        if one.communication <= _SLOWED * min(each.communication for each in ratios)
+        and _LEAST_WORK <= one.computation / one.communication <= _MOST_WORK
+        and one.high - one.low <= _WIDEST
     ]
     if not told:
         return Verdict(size, None, None, None, None, 0)
@@ -170,6 +171,11 @@ def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[St
     return found
 
 
+def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
+    """Those of more than one size, where there are any: one at an end may be a stray too."""
+    return [one for one in stretches if one.sizes > 1] or stretches
+
+
 def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
     """By what becomes of large messages, and whether small ones fare otherwise."""
     if not stretches:
@@ -177,12 +183,19 @@ def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
     slower = sum(one.sizes for one in stretches if one.kind == "slower")
     if 2 * slower > sum(one.sizes for one in stretches):
         return "slower than serial"
-    first, last = stretches[0].kind, stretches[-1].kind
-    if last == "overlaps":
-        return "large only" if first in ("serial", "slower") else "overlaps"
-    if last == "partly":
+    kinds = [one.kind for one in stretches]
+    if kinds[-1] == "overlaps":
+        return "large only" if kinds[0] in _NOT else "overlaps"
+    if kinds[-1] == "partly":
         return "partly"
-    return "small only" if any(one.kind in ("overlaps", "partly") for one in stretches) else "none"
+    return "small only" if set(kinds) - set(_NOT) else "none"
+
+
+def _until(found: BenchClass, stretches: Sequence[Stretch]) -> int | None:
+    """The last size at which messages overlap, be it in part."""
+    if found != "small only":
+        return None
+    return [one.bytes_to for one in stretches if one.kind not in _NOT][-1]
 
 
 def _library(found: dict[str, Bench]) -> tuple[LibraryClass, int | None]:

@@ -60,10 +60,10 @@ class Cell(msgspec.Struct, frozen=True):
 
 def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and amounts of work: in steps of a factor of 2, or of its square root."""
-    return steps(_SMALL, _LARGE, 1 if quick else 2), steps(_SHORT, _LONG, 1 if quick else 2)
+    return _steps(_SMALL, _LARGE, 1 if quick else 2), _steps(_SHORT, _LONG, 1 if quick else 2)
 
 
-def steps(low: int, high: int, parts: int) -> tuple[int, ...]:
+def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
     found = (round(low * 2 ** (step / parts)) for step in itertools.count())
     return tuple(itertools.takewhile(lambda one: one <= high, found))
 

@@ -11,7 +11,7 @@ import msgspec
 from plumbline import identity
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap.suite import steps
+from plumbline.overlap import suite
 from plumbline.placement import here
 from plumbline.plan import OverlapCell, Plan
 from plumbline.workbench import Workbench
@@ -20,12 +20,11 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Overlap
 
-_SMALLEST, _LARGEST = 16, 1 << 20  # bytes
-_LATE_NS = 500_000  # longer than a message of _LARGEST takes
+_LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
 _ASK_NS = 10_000
 _CLOSER = 24  # sizes between the last eager one and the first other, in a launch
 USUAL_LAUNCHES = 4
-_MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 1 Mi
+_MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 4 Mi
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -64,15 +63,21 @@ def _text(settings: Settings) -> str:
 
 def first(settings: Settings) -> Plan:
     """The plan of the first launch."""
-    return _plan(settings, steps(_SMALLEST, _LARGEST, 2))
+    sizes, _ = suite.axes(quick=False)
+    return _plan(settings, sizes)
 
 
 def _plan(settings: Settings, sizes: Sequence[int]) -> Plan:
     cells = tuple(
-        OverlapCell("late", size, _LATE_NS, "registers", _ASK_NS, settings.triples)
+        OverlapCell("late", size, late_ns(size), "registers", _ASK_NS, settings.triples)
         for size in sizes
     )
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
+
+
+def late_ns(size: int) -> int:
+    """Nanoseconds by which the receiver is late."""
+    return max(_LATE_NS, _LATE_NS_PER_BYTE * size)
 
 
 def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
@@ -80,10 +85,9 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
     found, plan = _NOTHING, first(settings)
     environment = lab.starter.family.in_environment(dict(settings.knobs))
     for number in range(_MOST_LAUNCHES):
-        suite = f"thresholds-{number}"
         lab.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
-        Series(lab, suite, plan, environment).advance()
-        found = narrowed(found, _early(lab.db, campaign, suite))
+        Series(lab, _suite(number), plan, environment).advance()
+        found = narrowed(found, _early(lab.db, campaign, number))
         closer = between(found)
         if not closer:
             break
@@ -93,11 +97,42 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
     return found
 
 
-def _early(db: Database, campaign: Campaign, suite: str) -> dict[int, bool]:
-    """Whether sends return early, by size."""
-    launched = [one for one in runs.listing(db, campaign.id, [suite]) if one.outcome == "finished"]
-    cells = [one for one in overlaps.of_launch(db, launched[-1].id) if isinstance(one, Overlap)]
-    told = {one.bytes: returns_early(one) for one in sorted(cells, key=lambda one: one.bytes)}
+def stored(db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...]) -> Found | None:
+    """What was found last for the machine and library of another row, with these knobs."""
+    for row in reversed(campaigns.every(db)):
+        same = (row.machine, row.library_fingerprint) == (other.machine, other.library_fingerprint)
+        if same and row.state == "finished" and _knobs_of(row) == knobs:
+            return _read(db, row)
+    return None
+
+
+def _knobs_of(row: Campaign) -> tuple[tuple[str, str], ...] | None:
+    """None: a row of another command."""
+    try:
+        settings = msgspec.json.decode(row.settings, type=Settings)
+    except msgspec.ValidationError:
+        return None
+    return settings.knobs if settings.command == Settings().command else None
+
+
+def _read(db: Database, campaign: Campaign) -> Found:
+    found = _NOTHING
+    for number in range(_MOST_LAUNCHES):
+        found = narrowed(found, _early(db, campaign, number))
+    return found
+
+
+def _suite(number: int) -> str:
+    return f"thresholds-{number}"
+
+
+def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
+    """Whether sends return early, by size; nothing where there was no such launch."""
+    launched = runs.listing(db, campaign.id, [_suite(number)])
+    done = [one.id for one in launched if one.outcome == "finished"]
+    records = overlaps.of_launch(db, done[-1]) if done else []
+    cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)
+    told = {one.bytes: returns_early(one) for one in cells}
     return {size: early for size, early in told.items() if early is not None}
 
 

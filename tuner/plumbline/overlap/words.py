@@ -40,6 +40,11 @@ _OVERHEAD: dict[Kind, str] = {
 }
 
 
+def of_library(found: Classes, threshold: Found | None) -> list[str]:
+    """All that is known, a line a sentence."""
+    return of_classes(found) + ([] if threshold is None else of_threshold(threshold))
+
+
 def of_classes(found: Classes) -> list[str]:
     """The class of the library, where both sides were measured, then a sentence a benchmark."""
     lines = []
