@@ -60,6 +60,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert len(found["cells"]) == 8
+    assert [one["bench"] for one in found["classes"]["benches"]] == ["sender", "receiver"]
     for one in found["cells"]:
         assert one["launches"] == 2
         ratio = one["ratio"]
@@ -70,6 +71,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == found
     table = plumbline(*words)
     assert "receiver" in table.stdout and "64k" in table.stdout
+    assert all(line in table.stdout.splitlines() for line in found["words"])
 
 
 @pytest.mark.parametrize(
