@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,10 +12,11 @@ import pytest
 from plumbline.overlap.metric import latency, ratio
 from plumbline_db import ndjson
 from plumbline_db.records import Overlap, OverlapLatency
+from tests.memory import memory_can_be_read
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi
-BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead"]
+BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead", "late"]
 
 
 def patiently(check: Callable[[], None], attempts: int = 6) -> None:
@@ -126,35 +125,6 @@ def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
 def test_one_rank_is_too_few(probe: Probe) -> None:
     alone = probe.run(f"{LINE} work_ns=1\n", 1)
     assert alone.code == 2 and "two ranks" in alone.stderr
-
-
-READ = """
-import ctypes, sys
-class Part(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-into = ctypes.create_string_buffer(8)
-mine, theirs = Part(ctypes.addressof(into), 8), Part(int(sys.argv[2]), 8)
-call = ctypes.CDLL(None, use_errno=True).process_vm_readv
-sys.exit(call(int(sys.argv[1]), ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0) != 8)
-"""
-OFFER = """
-import ctypes, sys
-mine = ctypes.create_string_buffer(8)
-print(ctypes.addressof(mine), flush=True)
-sys.stdin.read()
-"""
-
-
-def memory_can_be_read() -> bool:
-    """One process reads from another that is not its child, as ranks do."""
-    words = [sys.executable, "-c", OFFER]
-    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as offering:
-        assert offering.stdout is not None
-        address = offering.stdout.readline().strip()
-        reader = [sys.executable, "-c", READ, str(offering.pid), address]
-        done = subprocess.run(reader, capture_output=True, check=False, timeout=20)
-        offering.terminate()
-    return done.returncode == 0
 
 
 def test_who_copies_pays(probe: Probe) -> None:

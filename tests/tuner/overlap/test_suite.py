@@ -41,6 +41,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert len(found["cells"]) == 8
+    assert [one["bench"] for one in found["classes"]["benches"]] == ["sender", "receiver"]
     for one in found["cells"]:
         assert one["launches"] == 2
         ratio = one["ratio"]
@@ -51,6 +52,7 @@ def test_overlap_on_the_real_library(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == found
     table = plumbline(*words)
     assert "receiver" in table.stdout and "64k" in table.stdout
+    assert all(line in table.stdout.splitlines() for line in found["words"])
     times = plumbline(*words, "--show", "measured")
     (row, *_) = [line.split() for line in times.stdout.splitlines() if line.split()[0] == "200"]
     assert all(int(word) > 100 for word in row[1:])

@@ -170,7 +170,7 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
     words = ["overlap", "timeline", "--bench", "both", "--bytes", "65536", "--work-us", "50"]
     words += ["--part", "all", "--db", str(tmp_path / "plumbline.db")]
     svg, file = tmp_path / "line.svg", tmp_path / "trace.json"
-    said = plumbline(*words, "--json", "--svg", svg, "--trace", file)
+    said = plumbline(*words, "--json", "--picture", svg, "--trace", file)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert [one["part"] for one in found["timelines"]] == ["communication", "both"]
@@ -194,7 +194,7 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
         (["--bench", "sender,receiver", "--trace", "TRACE"], "of one benchmark"),
         (["--setting", "nothing"], "NAME=VALUE"),
         (["--work-us", "0"], "--work-us"),
-        (["--svg", "missing/line.svg"], "name a file in a folder that is there"),
+        (["--picture", "missing/line.svg"], "name a file in a folder that is there"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # name -> what it does; the rest of a line without one measures.
 COMMANDS = {
+    "thresholds": "Where eager sending ends, to the byte.",
     "timeline": "What happens when on both ranks, for a cell.",
     "compare": "Difference maps of two libraries or configurations.",
     "tune": "Overlap as a guideline: verdicts, search, files.",
@@ -163,7 +164,16 @@ def command(
 
     from plumbline import campaign as loop
     from plumbline.measure import Laboratory
-    from plumbline.overlap import aids, conditions, duration, place, suite
+    from plumbline.overlap import (
+        aids,
+        classes,
+        conditions,
+        duration,
+        place,
+        suite,
+        thresholds,
+        words,
+    )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
     from plumbline.workbench import workbench
@@ -222,6 +232,9 @@ def command(
                 lab = Laboratory(db, row.id, starter, bar)
                 found = suite.run(lab, row, settings, bar.expect)
         weak = conditions.found(db, row)
+        threshold = thresholds.stored(db, row, settings.knobs)
+    known = classes.of(found)
+    said = words.of_library(known, threshold)
     for weakness in weak:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if picture is not None:
@@ -232,10 +245,11 @@ def command(
         common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
     if as_json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": dict(settings.knobs)}
-        said = {"conditions": weak, "cells": found}
-        common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(said))
+        told = {"conditions": weak, "cells": found}
+        told |= {"classes": known, "threshold": threshold, "words": said}
+        common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(told))
     else:
-        common.show(*(_table(name, found, show) for name in settings.benches))
+        common.show(*(_table(name, found, show) for name in settings.benches), *said)
         if settings.adaptive:
             click.echo("' not measured: inferred, for the cells around agree (--full measures all)")
         if picture is not None:

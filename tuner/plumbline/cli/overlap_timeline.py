@@ -56,7 +56,7 @@ _MESSAGES = 8  # in the text
     help="Communication beside computation, communication alone, or one above the other.",
 )
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--svg", type=common.NewFile(), help="Draw into this file.")
+@click.option("--picture", type=common.PictureFile(), help="Draw into this file: SVG, PNG or PDF.")
 @click.option(
     "--trace",
     type=common.NewFile(),
@@ -76,7 +76,7 @@ def command(
     settings: tuple[str, ...],
     part: str,
     seed: int,
-    svg: Path | None,
+    picture: Path | None,
     trace: Path | None,
     new: bool,
     mpi_prefix: Path | None,
@@ -91,20 +91,19 @@ def command(
 
     \b
     Example:
-      plumbline overlap timeline --bench sender --bytes 524288 --work-us 200 --svg sender.svg
+      plumbline overlap timeline --bench sender --bytes 524288 --work-us 200 --picture sender.svg
       plumbline overlap timeline --bench receiver --part all --trace receiver.json
     """
     from plumbline import campaign as loop
-    from plumbline import settings as settings_file
     from plumbline.measure import Laboratory
     from plumbline.overlap import benches as names
-    from plumbline.overlap import suite, timeline, traced
-    from plumbline.plan import knobs
+    from plumbline.overlap import duration, place, suite, timeline, traced
+    from plumbline.overlap import knobs as settings_of
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    chosen = tuple(dict.fromkeys(benches.split(",")))
+    chosen = names.names(benches)
     for name in chosen:
         if names.of(name).bench in (names.LOAD, names.MULTIPLE):
             raise UsageError(f"{name} has threads; events are recorded of one thread a rank")
@@ -119,53 +118,40 @@ def command(
         kernel,
         "test" if test_us else "none",
         1000 * test_us,
-        knobs(_knobs(bench, settings)),
+        settings_of.given(bench, settings),
         launches=1,
         seed=seed,
         command="overlap timeline",
     )
-    starter = loop.starter(bench, settings_file.load(None, {"nprocs": nprocs}))
+    limit = duration.limit(traced.plan(wanted, name) for name in chosen)
+    starter = loop.starter(bench, place.settings(None, {"nprocs": nprocs}, limit))
     for name in chosen:
         refusal = starter.refusal(traced.plan(wanted, name).text())
         if refusal is not None:
             raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(common.database(db_path), write=True) as db:
         row = suite.begin(db, bench, wanted, new=new)
+        settings_of.require_in_force(starter, wanted.knobs)
         with common.Bar(in_all=len(chosen)) as bar:
             records = traced.run(Laboratory(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
     shown = [one for one in parts if part in (one, "all")]
     found = [one for name in chosen for one in timeline.timelines(records[name], shown)]
-    if svg is not None:
+    if picture is not None:
         from plumbline import chart
         from plumbline.overlap import timeline_chart
 
-        common.write(svg, chart.render(timeline_chart.sheet(_title(bench, settings), found)))
+        sheet = timeline_chart.sheet(_title(bench, settings), found)
+        common.write(picture, chart.drawn(sheet, picture))
     if trace is not None:
         common.write(trace, _trace_file(found[0], records[chosen[0]]))
     if as_json:
         common.print_json({"id": row.id, "timelines": [_told(one) for one in found]})
     else:
         click.echo("\n\n".join("\n".join(_summary(one)) for one in found))
-        for path in filter(None, (svg, trace)):
+        for path in filter(None, (picture, trace)):
             click.echo(path)
     return 0
-
-
-def _knobs(bench: Workbench, words: Sequence[str]) -> dict[str, str]:
-    """The settings, with what they are read under. Raises UsageError for what the library does not
-    report."""
-    from plumbline_db.errors import UsageError
-
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"--setting takes NAME=VALUE, not {word!r}")
-        if bench.knobs and name not in bench.knobs:
-            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-        found |= bench.space.with_needs(name, value)
-    return found
 
 
 def _title(bench: Workbench, settings: Sequence[str]) -> str:

@@ -1,0 +1,222 @@
+"""Classes of overlap from measured cells: by benchmark and size, then of the library, in the manner
+of A. Denis and F. Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, section V.A. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from plumbline.overlap import benches
+from plumbline.overlap.suite import Cell
+
+Kind = Literal["overlaps", "partly", "serial", "slower"]
+BenchClass = Literal[
+    "overlaps", "partly", "small only", "large only", "none", "slower than serial", "not told"
+]
+LibraryClass = Literal[
+    "overlaps by itself",
+    "eager only",
+    "sender only",
+    "receiver only",
+    "partly",
+    "none",
+    "slower than serial",
+    "not told",
+]
+
+# Where kinds end, as ratios. A library whose overlap is known is measured to within 0.1
+# (docs/overlap.md). 1 to within 0.2 is one after the other, that and three times the error is
+# slower. Messages of 1 us or 2 that overlap have ratios up to 0.35: what MPI_Isend itself takes.
+_RANGES: dict[Kind, tuple[float, float]] = {
+    "overlaps": (float("-inf"), 0.4),
+    "partly": (0.4, 0.8),
+    "serial": (0.8, 1.3),
+    "slower": (1.3, float("inf")),
+}
+_NOT: tuple[Kind, ...] = ("serial", "slower")
+# Work over communication. Where one is much shorter than the other, the ratio divides by little.
+_LEAST_WORK, _MOST_WORK = 0.5, 4.0
+# Communication alone over that of the size's best cell, which has the same message: beyond that
+# others had the cores.
+_SLOWED = 1.5
+_WIDEST = 0.5  # interval that still says something: half of what lies between perfect and none
+# What a change of kind along the sizes must be worth, summed over sizes as the distance of ratios
+# from the kind they are given. One size counts for two changes at most, so that a stray among
+# others never makes a stretch of its own.
+_CHANGE = 0.3
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Medians over the `cells` of a size that say something; `kind` None: none does."""
+
+    bytes: int
+    kind: Kind | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    cells: int
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Sizes of one kind, and the least and the largest ratio among them."""
+
+    kind: Kind
+    bytes_from: int
+    bytes_to: int
+    least: float
+    most: float
+    sizes: int
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """`until`: the last size at which messages overlap, of the class `small only`."""
+
+    bench: str
+    found: BenchClass
+    until: int | None
+    stretches: list[Stretch]
+    verdicts: list[Verdict]
+
+
+class Classes(msgspec.Struct, frozen=True):
+    """`until`: of the class `eager only`, the last size at which the sender overlaps."""
+
+    library: LibraryClass
+    until: int | None
+    benches: list[Bench]
+
+    def bench(self, name: str) -> Bench | None:
+        return next((one for one in self.benches if one.bench == name), None)
+
+
+def of(cells: Sequence[Cell]) -> Classes:
+    """Of those that were measured. The benchmark `load` has no class: it has no amount of work."""
+    cells = [one for one in cells if one.measured]
+    names = [name for name in dict.fromkeys(one.bench for one in cells) if name != benches.LOAD]
+    found = [of_bench(name, [one for one in cells if one.bench == name]) for name in names]
+    library, until = _library({one.bench: one for one in found})
+    return Classes(library, until, found)
+
+
+def of_bench(name: str, cells: Sequence[Cell]) -> Bench:
+    verdicts = [
+        _verdict(size, [one for one in cells if one.bytes == size])
+        for size in sorted({one.bytes for one in cells})
+    ]
+    told = [(one.bytes, one.ratio) for one in verdicts if one.ratio is not None]
+    stretches = _stretches(told)
+    firm = _firm(stretches)
+    found = _bench_class(firm)
+    return Bench(name, found, _until(found, firm), stretches, verdicts)
+
+
+def _verdict(size: int, cells: Sequence[Cell]) -> Verdict:
+    ratios = [one.ratio for one in cells if one.ratio is not None and not one.ratio.noisy]
+    told = [
+        one
+        for one in ratios
+        if one.communication <= _SLOWED * min(each.communication for each in ratios)
+        and _LEAST_WORK <= one.computation / one.communication <= _MOST_WORK
+        and one.high - one.low <= _WIDEST
+    ]
+    if not told:
+        return Verdict(size, None, None, None, None, 0)
+    value, low, high = (
+        statistics.median(getattr(one, name) for one in told) for name in ("value", "low", "high")
+    )
+    return Verdict(size, kind_of(value), value, low, high, len(told))
+
+
+def kind_of(ratio: float) -> Kind:
+    return next(kind for kind, (_, end) in _RANGES.items() if ratio < end)
+
+
+def _distance(ratio: float, kind: Kind) -> float:
+    begin, end = _RANGES[kind]
+    return min(max(begin - ratio, ratio - end, 0.0), 2 * _CHANGE)
+
+
+def _stretches(told: Sequence[tuple[int, float]]) -> list[Stretch]:
+    """The kinds by size whose distances and changes are the least in all (dynamic programming over
+    sizes and kinds, exact)."""
+    best: dict[Kind, tuple[float, list[Kind]]] = {kind: (0.0, []) for kind in _RANGES}
+    for number, (_, ratio) in enumerate(told):
+        step: dict[Kind, tuple[float, list[Kind]]] = {}
+        for kind in _RANGES:
+            cost, path = min(
+                (
+                    (cost + (_CHANGE if number and before != kind else 0.0), path)
+                    for before, (cost, path) in best.items()
+                ),
+                key=lambda way: (way[0], _changes(way[1])),
+            )
+            step[kind] = (cost + _distance(ratio, kind), [*path, kind])
+        best = step
+    kinds = min(best.values(), key=lambda way: (way[0], _changes(way[1])))[1]
+    return _joined(told, kinds)
+
+
+def _changes(kinds: Sequence[Kind]) -> int:
+    return sum(left != right for left, right in itertools.pairwise(kinds))
+
+
+def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[Stretch]:
+    found = []
+    for kind, group in itertools.groupby(zip(kinds, told, strict=True), key=lambda one: one[0]):
+        sizes, ratios = zip(*(one for _, one in group), strict=True)
+        found.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
+    return found
+
+
+def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
+    """Those of more than one size, where there are any: one at an end may be a stray too."""
+    return [one for one in stretches if one.sizes > 1] or stretches
+
+
+def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
+    """By what becomes of large messages, and whether small ones fare otherwise."""
+    if not stretches:
+        return "not told"
+    slower = sum(one.sizes for one in stretches if one.kind == "slower")
+    if 2 * slower > sum(one.sizes for one in stretches):
+        return "slower than serial"
+    kinds = [one.kind for one in stretches]
+    if kinds[-1] == "overlaps":
+        return "large only" if kinds[0] in _NOT else "overlaps"
+    if kinds[-1] == "partly":
+        return "partly"
+    return "small only" if set(kinds) - set(_NOT) else "none"
+
+
+def _until(found: BenchClass, stretches: Sequence[Stretch]) -> int | None:
+    """The last size at which messages overlap, be it in part."""
+    if found != "small only":
+        return None
+    return [one.bytes_to for one in stretches if one.kind not in _NOT][-1]
+
+
+def _library(found: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
+    """From both sides. What goes on beside large messages counts."""
+    sides = [found.get("sender"), found.get("receiver")]
+    if any(one is None or one.found == "not told" for one in sides):
+        return "not told", None
+    sender, receiver = (one for one in sides if one is not None)
+    both = found.get("both")
+    if any(one is not None and one.found == "slower than serial" for one in (*sides, both)):
+        return "slower than serial", None
+    goes = {"overlaps", "large only"}
+    if sender.found in goes and receiver.found in goes:
+        return "overlaps by itself", None
+    if sender.found in goes:
+        return "sender only", None
+    if receiver.found in goes:
+        return "receiver only", None
+    if "partly" in (sender.found, receiver.found):
+        return "partly", None
+    if sender.found == "small only":
+        return "eager only", sender.until
+    return "none", None

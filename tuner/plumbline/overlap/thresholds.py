@@ -1,0 +1,187 @@
+"""Where eager sending ends, found by blocking sends to a receiver that is late (probes/overlap/
+late.c): one that returns before the receive is posted was eager. First over the sizes in steps of
+√2, then closer and closer, to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline import identity
+from plumbline.machine import processing_units
+from plumbline.measure import Laboratory, Series
+from plumbline.overlap import suite
+from plumbline.placement import here
+from plumbline.plan import OverlapCell, Plan
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, overlaps, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, Overlap
+
+_LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
+_ASK_NS = 10_000
+_CLOSER = 24  # sizes between the last eager one and the first other, in a launch
+USUAL_LAUNCHES = 4
+_MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 4 Mi
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`knobs` of the library, in force in all launches; `triples` of each size in a launch."""
+
+    nprocs: int = 2
+    knobs: tuple[tuple[str, str], ...] = ()
+    triples: int = 15
+    seed: int = 1
+    command: str = "overlap thresholds"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Sends of up to `eager` bytes return before the receive is posted, while the receiver asks the
+    library now and then; from `waits` on they do not. None: not so at any size looked at. `strays`:
+    sizes of the first launch, of `sizes`, that did otherwise than this says."""
+
+    eager: int | None
+    waits: int | None
+    strays: int
+    sizes: int
+
+
+_NOTHING = Found(None, None, 0, 0)
+
+
+def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+    """The row that the launches of these settings belong to."""
+    placement = here(settings.nprocs, processing_units())
+    return identity.enter(db, bench, _text(settings), placement, new=new, mark="et")
+
+
+def _text(settings: Settings) -> str:
+    return msgspec.json.encode(settings).decode()
+
+
+def first(settings: Settings) -> Plan:
+    """The plan of the first launch."""
+    sizes, _ = suite.axes(quick=False)
+    return _plan(settings, sizes)
+
+
+def _plan(settings: Settings, sizes: Sequence[int]) -> Plan:
+    cells = tuple(
+        OverlapCell("late", size, late_ns(size), "registers", _ASK_NS, settings.triples)
+        for size in sizes
+    )
+    return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
+
+
+def late_ns(size: int) -> int:
+    """Nanoseconds by which the receiver is late."""
+    return max(_LATE_NS, _LATE_NS_PER_BYTE * size)
+
+
+def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
+    """Launches what is missing. Raises PlumblineError when launches fail."""
+    found, plan = _NOTHING, first(settings)
+    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    for number in range(_MOST_LAUNCHES):
+        lab.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
+        Series(lab, _suite(number), plan, environment).advance()
+        found = narrowed(found, _early(lab.db, campaign, number))
+        closer = between(found)
+        if not closer:
+            break
+        plan = _plan(settings, closer)
+    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
+    campaigns.put(lab.db, done)
+    return found
+
+
+def stored(db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...]) -> Found | None:
+    """What was found last for the machine and library of another row, with these knobs."""
+    for row in reversed(campaigns.every(db)):
+        same = (row.machine, row.library_fingerprint) == (other.machine, other.library_fingerprint)
+        if same and row.state == "finished" and _knobs_of(row) == knobs:
+            return _read(db, row)
+    return None
+
+
+def _knobs_of(row: Campaign) -> tuple[tuple[str, str], ...] | None:
+    """None: a row of another command."""
+    try:
+        settings = msgspec.json.decode(row.settings, type=Settings)
+    except msgspec.ValidationError:
+        return None
+    return settings.knobs if settings.command == Settings().command else None
+
+
+def _read(db: Database, campaign: Campaign) -> Found:
+    found = _NOTHING
+    for number in range(_MOST_LAUNCHES):
+        found = narrowed(found, _early(db, campaign, number))
+    return found
+
+
+def _suite(number: int) -> str:
+    return f"thresholds-{number}"
+
+
+def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
+    """Whether sends return early, by size; nothing where there was no such launch."""
+    launched = runs.listing(db, campaign.id, [_suite(number)])
+    done = [one.id for one in launched if one.outcome == "finished"]
+    records = overlaps.of_launch(db, done[-1]) if done else []
+    cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)
+    told = {one.bytes: returns_early(one) for one in cells}
+    return {size: early for size, early in told.items() if early is not None}
+
+
+def returns_early(cell: Overlap) -> bool | None:
+    """Whether a send ever returned in less than half the time that the receiver was late by. None
+    where one takes as long with a receiver in time. Once is enough: where others take the cores, an
+    eager send too waits for the receiver to have one; nothing makes a send that waits return."""
+    if not cell.delivered:
+        raise PlumblineError(
+            f"{cell.bench}: of {cell.bytes} bytes others came than were sent; the library is wrong"
+        )
+    half = min(cell.computation_ns) / 2
+    if min(cell.communication_ns) >= half:
+        return None
+    return min(cell.both_ns) < half
+
+
+def split(early: dict[int, bool]) -> Found:
+    """The size up to which sends are early that fits most sizes; the smallest of several."""
+    sizes = sorted(early)
+    wrong = [
+        sum(not early[size] for size in sizes[:at]) + sum(early[size] for size in sizes[at:])
+        for at in range(len(sizes) + 1)
+    ]
+    at = wrong.index(min(wrong))
+    return Found(
+        sizes[at - 1] if at else None,
+        sizes[at] if at < len(sizes) else None,
+        min(wrong),
+        len(sizes),
+    )
+
+
+def narrowed(before: Found, early: dict[int, bool]) -> Found:
+    """What is known after a launch of sizes in between."""
+    now = split(early)
+    if before == _NOTHING:
+        return now
+    return msgspec.structs.replace(
+        before,
+        eager=before.eager if now.eager is None else now.eager,
+        waits=before.waits if now.waits is None else now.waits,
+    )
+
+
+def between(step: Found) -> list[int]:
+    """Sizes to look at next, evenly between; none where nothing lies there."""
+    if step.eager is None or step.waits is None:
+        return []
+    gap = step.waits - step.eager
+    count = min(_CLOSER, gap - 1)
+    return [step.eager + gap * number // (count + 1) for number in range(1, count + 1)]

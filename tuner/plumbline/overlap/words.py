@@ -1,0 +1,113 @@
+"""Classes and thresholds of overlap in sentences, in the manner of A. Denis and F. Trahay, "MPI
+Overlap: Benchmark and Analysis", ICPP 2016, section V.A. No sentence without data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plumbline.overlap.classes import Bench, Classes, Kind, Stretch
+from plumbline.overlap.thresholds import Found
+
+_LIBRARY = {
+    "overlaps by itself": "messages go on beside the work of both sides",
+    "eager only": "small messages go on beside the sender's work, large ones on neither side",
+    "sender only": "large messages go on beside the sender's work, not beside the receiver's",
+    "receiver only": "large messages go on beside the receiver's work, not beside the sender's",
+    "partly": "large messages go on in part beside the work of a side, on no side wholly",
+    "none": "messages go on beside the work of neither side",
+    "slower than serial": "messages beside work take longer than one after the other",
+}
+_SUBJECTS = {
+    "sender": "Sender",
+    "receiver": "Receiver",
+    "both": "Both sides at once",
+    "vector": "Data that lie apart, vector",
+    "structure": "Data that lie apart, structure",
+    "overhead": "The sender's processor",
+}
+_KINDS: dict[Kind, str] = {
+    "overlaps": "overlaps",
+    "partly": "overlaps in part",
+    "serial": "does not",
+    "slower": "is slower than one after the other",
+}
+# What the sender's processor spends is not overlap: it is free, or busy with the message.
+_OVERHEAD: dict[Kind, str] = {
+    "overlaps": "is free",
+    "partly": "is busy with the message in part",
+    "serial": "is busy with it",
+    "slower": "is busy for longer than a blocking send takes",
+}
+
+
+def of_library(found: Classes, threshold: Found | None) -> list[str]:
+    """All that is known, a line a sentence."""
+    return of_classes(found) + ([] if threshold is None else of_threshold(threshold))
+
+
+def of_classes(found: Classes) -> list[str]:
+    """The class of the library, where both sides were measured, then a sentence a benchmark."""
+    lines = []
+    if found.library != "not told":
+        where = f" (up to {size(found.until)})" if found.until is not None else ""
+        lines.append(f"{found.library.capitalize()}: {_LIBRARY[found.library]}{where}.")
+    return lines + [_sentence(one) for one in found.benches if one.verdicts]
+
+
+def _sentence(bench: Bench) -> str:
+    subject = _SUBJECTS.get(bench.bench, bench.bench)
+    kinds = _OVERHEAD if bench.bench == "overhead" else _KINDS
+    parts = [f"{kinds[one.kind]} {_where(one)}" for one in bench.stretches]
+    untold = [one.bytes for one in bench.verdicts if one.kind is None]
+    if untold:
+        parts.append(f"cannot be told {_sizes(untold, [one.bytes for one in bench.verdicts])}")
+    return f"{subject}: {'; '.join(parts)}."
+
+
+def _where(stretch: Stretch) -> str:
+    least, most = f"{stretch.least:.2f}", f"{stretch.most:.2f}"
+    ratios = f"ratio {least}" if least == most else f"ratios {least} to {most}"
+    if stretch.bytes_from == stretch.bytes_to:
+        return f"at {size(stretch.bytes_from)} ({ratios})"
+    return f"from {size(stretch.bytes_from)} to {size(stretch.bytes_to)} ({ratios})"
+
+
+def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
+    """Those that are neighbours among `every` as from … to."""
+    runs: list[list[int]] = []
+    for one in some:
+        if runs and every.index(one) == every.index(runs[-1][-1]) + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return ", ".join(
+        f"at {size(run[0])}" if len(run) == 1 else f"from {size(run[0])} to {size(run[-1])}"
+        for run in runs
+    )
+
+
+def of_threshold(found: Found) -> list[str]:
+    """Where the rendezvous threshold lies."""
+    if found.eager is None and found.waits is None:
+        lines = ["Rendezvous threshold: cannot be told, messages take too long."]
+    elif found.waits is None:
+        lines = [f"Eager at all sizes looked at, to {size(found.eager)}."]
+    elif found.eager is None:
+        lines = [f"Rendezvous at all sizes looked at, from {size(found.waits)} on."]
+    else:
+        lines = [f"Eager up to {found.eager} bytes, rendezvous from {found.waits} bytes on."]
+    if found.strays:
+        lines.append(
+            f"{found.strays} of {found.sizes} sizes did otherwise: others use the cores; ask again "
+            "with --new."
+        )
+    return lines
+
+
+def size(number: int | None) -> str:
+    if number is None:
+        return ""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return f"{number} bytes"
