@@ -132,14 +132,18 @@ class Objective(Turns[Side]):
         bad = [one for one in found if isinstance(one, Overlap) and not one.delivered]
         return sides.wrong(bad[0]) if bad else ""
 
-    def seconds(self, suite: str, value: Value) -> dict[Side, list[float]]:
+    def seconds(self, suite: str, value: Value) -> dict[Side, dict[int, float]]:
         del value
         lab = self._lab
         found = self._grid.medians(sides.read(lab.db, lab.campaign, [suite]))
         return {
-            side: one.seconds
+            side: {
+                number: seconds
+                for number, seconds in zip(one.runs, one.seconds, strict=True)
+                if seconds > 0
+            }
             for side, one in ((_side(one), one) for one in found)
-            if side in self._measured and min(one.seconds) > 0
+            if side in self._measured
         }
 
     def weight(self, cell: Side) -> float:
@@ -281,9 +285,11 @@ class Loop:
             plain.advance()
         ours, theirs = objective.seconds(suite, ()), objective.seconds(f"{suite}-default", ())
         return {
-            side: [math.log(a / b) for a, b in zip(ours[side], theirs[side], strict=True)]
-            for side in ours
-            if len(ours[side]) == len(theirs.get(side, ()))
+            side: [
+                math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)
+            ]
+            for side, mine in ours.items()
+            if len(mine) == count == len(theirs.get(side, ()))
         }
 
     def _again(

@@ -160,11 +160,7 @@ class ProcessWide(Turns[Target]):
                 return f"{where}: {check.outcome.replace('_', ' ')}: {check.detail}"
         return ""
 
-    def seconds(self, suite: str, value: Value) -> dict[Target, list[float]]:
+    def seconds(self, suite: str, value: Value) -> dict[Target, dict[int, float]]:
         candidate = Candidate(knobs=value) if value and self._read_back else DEFAULT
         found = index(runs.medians(self._lab.db, self._lab.campaign, [suite]))
-        return {
-            cell: list(found[cell, candidate].values())
-            for cell in self._cells
-            if (cell, candidate) in found
-        }
+        return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}

@@ -84,9 +84,9 @@ class Turns(ABC, Generic[Key]):
         """What a finished launch found wrong; empty: nothing."""
 
     @abstractmethod
-    def seconds(self, suite: str, value: Value) -> Mapping[Key, Sequence[float]]:
-        """Of the cells that all finished launches of the suite have, a median a launch, in their
-        order."""
+    def seconds(self, suite: str, value: Value) -> Mapping[Key, Mapping[int, float]]:
+        """Medians of each cell, by the number of a finished launch of the suite; when a run is
+        replayed, also of launches that are still to come."""
 
     @abstractmethod
     def weight(self, cell: Key) -> float:
@@ -259,19 +259,27 @@ class Turns(ABC, Generic[Key]):
 
     def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
-        all launches have."""
+        all launches so far have."""
         theirs, ours = self.seconds(plain, ()), self.seconds(one.suite, one.value)
+        before, after = _launches(theirs), _launches(ours)
         turns = one.rounds
-        found = {}
-        for cell, under in ours.items():
-            without = theirs.get(cell, ())
-            if len(under) == len(turns) and turns and since <= turns[-1] < len(without):
-                found[cell] = [
-                    math.log(seconds / without[turn])
-                    for turn, seconds in zip(turns, under, strict=True)
-                    if turn >= since
-                ]
-        return found
+        if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):
+            return {}
+        pairs = [(after[place], before[turn]) for place, turn in enumerate(turns)]
+        return {
+            cell: [
+                math.log(under[mine] / theirs[cell][other])
+                for (mine, other), turn in zip(pairs, turns, strict=True)
+                if turn >= since
+            ]
+            for cell, under in ours.items()
+            if cell in theirs and all(a in under and b in theirs[cell] for a, b in pairs)
+        }
+
+
+def _launches(seconds: Mapping[Key, Mapping[int, float]]) -> list[int]:
+    """Their numbers, in order."""
+    return sorted({number for times in seconds.values() for number in times})
 
 
 def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
