@@ -1,10 +1,10 @@
 """Overlap as a guideline over two hosts with Open MPI over TCP, from the command line on the first
-of them: what is expected of a sender is violated, a setting is found that makes message and work take
-less time together, and stays found with the exported files in force on both hosts.
+of them: what is expected of a sender is violated, a setting is found that makes message and work
+take less time together, and it does so with the exported files in force on both hosts.
 
 The link is slow (20 Mbit/s), so that times are the network's and not the load's of this machine.
-The message of 128 KiB is above the eager limit of TCP (64 KiB): its second half leaves only when the
-sender is in the library again.
+The message of 128 KiB is above the eager limit of TCP (64 KiB): its second half leaves only when
+the sender is in the library again.
 
 Minutes, so it is not among the tests that pytest finds: `make test-hosts`."""
 
