@@ -66,8 +66,8 @@ test: setup $(STAMPS)/test-packages build setup-mpis build/lmod  ## all tests, J
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
 
-test-hosts: setup $(STAMPS)/test-packages build  ## a campaign and overlap over two hosts in network namespaces (root; minutes)
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py tests/tuner/overlap/two_host_overlap.py
+test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
 
 test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended MVAPICH2, a site with bad rules, three in a row (some 20 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
