@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
-from plumbline import report
+from plumbline import identity, report
 from plumbline.overlap import tuned
 from plumbline_db import campaigns, exports, searches, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
+from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.standing import current, overlap
-from tests.tuner.overlap.pretended import DEPTH, EAGER, Library, asked, run, workbench
+from tests.tuner.overlap.pretended import DEPTH, EAGER, Library, asked, run, settings, workbench
 from tests.tuner.simulated import Interrupted
 
 MESSAGE = {4096: 2_000, 65536: 20_000}  # nanoseconds
@@ -161,6 +164,16 @@ def test_readers_of_campaigns_know_it_by_its_name_alone(db: Database, tmp_path: 
     (standing,) = overlap(db)
     assert standing.counts["before"]["OV1"].violations == 1
     assert standing.counts["after"]["OV1"].violations == 0
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(DatabaseCollector(tmp_path / "plumbline.db"))
+    text = generate_latest(registry).decode()
+    assert 'guideline="OV1",library="openmpi-4.1.4"' in text and "plumbline_scrape_success" in text
+    assert 'plumbline_scrape_success{collector="guidelines"} 1.0' in text
     found = report.read(db, campaign.id)
     assert found.of_benchmarks() and found.remaining() == []
     assert report.documents([found], all_cells=True)
+
+
+def test_a_campaign_of_collectives_sends_people_here() -> None:
+    with pytest.raises(UsageError, match="plumbline overlap tune"):
+        identity.chosen(workbench(), settings(guidelines=["GL12", "OV1"]))
