@@ -45,17 +45,24 @@ def put(db: Database, campaign: Campaign) -> None:
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.
-_LOOPS = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END IS NULL "
+_COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END "
+_LOOPS = _COMMAND + "IS NULL "
+# Has verdicts and winners as a campaign has, of benchmarks in place of functions.
+OVERLAP_TUNE = "overlap tune"
 
 
 def get(db: Database, id: str | None) -> Campaign:
-    """The campaign `id`; None means the one that was started last."""
+    """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
+    campaign that was started last."""
     if id is None:
         row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY number DESC LIMIT 1")
         if row is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return _record(row)
-    row = db.row(_SELECT + f"WHERE id = :id AND {_LOOPS}", {"id": id})
+    row = db.row(
+        _SELECT + f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} = :tune)",
+        {"id": id, "tune": OVERLAP_TUNE},
+    )
     if row is None:
         known = ", ".join(campaign.id for campaign in all_campaigns(db)) or "none"
         raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {known}")
@@ -65,6 +72,12 @@ def get(db: Database, id: str | None) -> Campaign:
 def all_campaigns(db: Database) -> list[Campaign]:
     """In the order in which they were started."""
     return [_record(row) for row in db.rows(_SELECT + f"WHERE {_LOOPS} ORDER BY number")]
+
+
+def tuned_overlap(db: Database) -> list[Campaign]:
+    """Those of `plumbline overlap tune`, in the order in which they were started."""
+    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})
+    return [_record(row) for row in found]
 
 
 def every(db: Database) -> list[Campaign]:

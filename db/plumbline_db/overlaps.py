@@ -111,6 +111,23 @@ def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
     }
 
 
+def of_suites(
+    db: Database, campaign: str, suites: Sequence[str]
+) -> list[tuple[int, list[ProbeRecord]]]:
+    """Those of the finished launches of some suites, by the number of each launch, in their
+    order."""
+    found: list[tuple[int, list[ProbeRecord]]] = []
+    for suite in dict.fromkeys(suites):
+        rows = db.rows(
+            """SELECT run.number FROM run JOIN suite ON run.suite = suite.number
+               WHERE suite.campaign = :campaign AND suite.name = :suite
+                 AND run.outcome = 'finished' ORDER BY run.sequence""",
+            {"campaign": campaign, "suite": suite},
+        )
+        found += [(int(number), of_run(db, number)) for (number,) in rows]
+    return found
+
+
 def of_launch(db: Database, id: str) -> list[ProbeRecord]:
     """The same, by the id of a launch."""
     ((number,),) = db.rows("SELECT number FROM run WHERE id = :id", {"id": id})

@@ -390,11 +390,12 @@ class Verdict(Record, frozen=True):
     … or `after`; `suites` name the samples it rests on. `function` and `lhs`, a variant or
     `default`, are the left side, on `ranks` of the launch's `nprocs` ranks (0: all); `rhs` is the
     right side: a function, its own call, or a variant. `other_bytes` is the right side's size: for
-    monotony the larger one, for a split that was computed the size that is sent `factor` times."""
+    monotony the larger one, for a split that was computed the size that is sent `factor` times. Of
+    overlap and nonblocking `function` is a benchmark, and the sides are ways to run it."""
 
     stage: str
     guideline: str
-    kind: Literal["monotony", "split", "pattern", "rank"]
+    kind: Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]
     function: str
     rhs: str
     nprocs: int

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from plumbline_db import campaigns, cost
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.standing import Place, Standing, current, place, speedups
+from plumbline_exporters.standing import Place, Standing, current, overlap, place, speedups
 
 Collect = Callable[[Database], Iterable[Metric]]
 PLACE = ("machine", "library", "nprocs", "ppn")
@@ -110,7 +110,7 @@ def guidelines(db: Database) -> Iterator[Metric]:
     worst = GaugeMetricFamily(
         "plumbline_worst_ratio", "Largest ratio of left side over right side.", labels=labels
     )
-    for standing in current(db):
+    for standing in (*current(db), *overlap(db)):
         for stage, counts in standing.counts.items():
             for guideline, count in counts.items():
                 values = (*_labels(standing.place), guideline, stage)
@@ -199,7 +199,7 @@ def places(db: Database) -> Iterator[Metric]:
         "An MPI library; always 1.",
         labels=("library", "family", "version", "fingerprint"),
     )
-    standings: list[Standing] = current(db)
+    standings: list[Standing] = [*current(db), *overlap(db)]
     for found in {standing.machine.id: standing.machine for standing in standings}.values():
         machine.add_metric((found.id, found.host, found.cpu_model), 1)
     for known in {s.library.fingerprint: s.library for s in standings}.values():

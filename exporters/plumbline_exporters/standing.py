@@ -60,8 +60,17 @@ def place(db: Database, campaign: Campaign) -> Place:
 
 def current(db: Database) -> list[Standing]:
     """For each place the last campaign that has verdicts, by place."""
+    return _last(db, campaigns.all_campaigns(db))
+
+
+def overlap(db: Database) -> list[Standing]:
+    """The same of `plumbline overlap tune`: other guidelines at the same places."""
+    return _last(db, campaigns.tuned_overlap(db))
+
+
+def _last(db: Database, those: list[Campaign]) -> list[Standing]:
     latest: dict[Place, Campaign] = {}
-    for campaign in campaigns.all_campaigns(db):
+    for campaign in those:
         if verdicts.stages(db, campaign.id):
             latest[place(db, campaign)] = campaign
     return [standing(db, latest[where]) for where in sorted(latest)]

@@ -62,7 +62,9 @@ def app(db_path: Path, more: Sequence[Pages] = ()) -> Starlette:
 
     def index(request: Request) -> Response:
         with Database.open(db_path) as db, db.snapshot():
-            standings = [standing(db, campaign) for campaign in campaigns.all_campaigns(db)]
+            those = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
+            those.sort(key=lambda one: one.started)
+            standings = [standing(db, campaign) for campaign in those]
         page = pages.get_template("index.html").render(
             standings=standings[::-1], links=[room.link for room in more]
         )

@@ -227,7 +227,7 @@ verdicts = st.builds(
     Verdict,
     stage=st.just("before"),
     guideline=text,
-    kind=st.sampled_from(["monotony", "split", "pattern", "rank"]),
+    kind=st.sampled_from(["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]),
     lhs=text,
     ranks=small,
     function=text,

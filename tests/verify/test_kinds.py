@@ -203,6 +203,8 @@ def test_a_kind_registers_once() -> None:
         ("split", "s"),
         ("pattern", "p"),
         ("rank", "r"),
+        ("overlap", "o"),
+        ("nonblocking", "n"),
     ]
     with pytest.raises(ValueError, match=r"'monotony' .* is registered twice"):
         kinds.kind("monotony", letter="x", row="function")(monotony.cells)

@@ -41,7 +41,13 @@ from plumbline_exporters.bundle import SITE_RULES
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(bench, settings)
-    process.values(bench.space, bench.knobs, [], named=_named_settings(settings))
+    process.values(
+        bench.space,
+        bench.knobs,
+        [],
+        named=_named_settings(settings),
+        spare_cores=spare_cores(bench, settings),
+    )
     plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
@@ -88,6 +94,12 @@ def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
         raise UsageError(
             f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
         )
+
+
+def spare_cores(bench: Workbench, settings: Settings) -> bool:
+    """Whether each rank may have a second processing unit; where nobody knows, it may."""
+    units = bench.launcher.processing_units()
+    return units is None or 2 * settings.ppn <= units
 
 
 def _named_settings(settings: Settings) -> list[str] | None:
@@ -300,6 +312,7 @@ class Loop:
             standing=winners,
             named=_named_settings(self._settings),
             fixed=fixed,
+            spare_cores=spare_cores(bench, self._settings),
         )
         cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         search = process.ProcessWide(

@@ -83,13 +83,32 @@ class Pattern(Entry, frozen=True):
     default: bool = True
 
 
+class Overlap(Entry, frozen=True):
+    """A message beside work ⪯ the message alone, then the work, for benchmarks of overlap: with
+    work as long as the message, and with `work_us` microseconds of it."""
+
+    id: str
+    name: str
+    work_us: int
+
+
+class Nonblocking(Entry, frozen=True):
+    """Isend or Irecv + Wait with nothing between them ⪯ the blocking call, for the same."""
+
+    id: str
+    name: str
+
+
 class Guidelines(Entry, frozen=True):
-    """All guidelines of one file, in its order."""
+    """All guidelines of one file, in its order. `overlap` and `nonblocking` are of benchmarks, not
+    of functions: `plumbline overlap tune` verifies them."""
 
     monotony: Monotony
     split: Split
     patterns: list[Pattern] = msgspec.field(name="pattern")
     rank: Rank | None = None
+    overlap: Overlap | None = None
+    nonblocking: Nonblocking | None = None
 
     def lhs_functions(self) -> list[str]:
         """Functions on the left side of a pattern, each once, in the order of the file."""
@@ -99,9 +118,12 @@ class Guidelines(Entry, frozen=True):
         """Name of a guideline by its id; KeyError where there is none."""
         return {entry.id: entry.name for entry in self.entries()}[guideline]
 
-    def entries(self) -> list[Monotony | Split | Rank | Pattern]:
+    def entries(self) -> list[Monotony | Split | Rank | Pattern | Overlap | Nonblocking]:
         rank = [self.rank] if self.rank else []
-        return [self.monotony, self.split, *rank, *self.patterns]
+        return [self.monotony, self.split, *rank, *self.patterns, *self.of_benchmarks()]
+
+    def of_benchmarks(self) -> list[Overlap | Nonblocking]:
+        return [one for one in (self.overlap, self.nonblocking) if one is not None]
 
     def selected(self, ids: Collection[str]) -> Guidelines:
         """Those with these ids; by default (no ids) those that are verified by default. Monotony
@@ -115,6 +137,8 @@ class Guidelines(Entry, frozen=True):
             self.split,
             [one for one in self.patterns if wanted(one)],
             self.rank if self.rank and wanted(self.rank) else None,
+            self.overlap,
+            self.nonblocking,
         )
 
 
@@ -203,6 +227,8 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
         yield label, "least_bytes must be positive"
     if guidelines.rank and guidelines.rank.divisor < 2:
         yield f"guideline '{guidelines.rank.id}'", "divisor must be at least 2"
+    if guidelines.overlap and guidelines.overlap.work_us < 1:
+        yield f"guideline '{guidelines.overlap.id}'", "work_us must be positive"
     if not guidelines.patterns:
         yield "pattern", "the list is empty"
     for pattern in guidelines.patterns:

@@ -131,6 +131,12 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
     if settings.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
+    others = sorted({one.id for one in bench.guidelines.of_benchmarks()} & set(settings.guidelines))
+    if others:
+        raise UsageError(
+            f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
+            "`plumbline overlap tune` verifies and tunes them"
+        )
     unknown = sorted(set(settings.guidelines) - known)
     if unknown:
         raise UsageError(

@@ -14,7 +14,7 @@ from plumbline import proof, tables
 from plumbline.campaign import starter
 from plumbline.measure import culprit
 from plumbline.plan import Plan
-from plumbline.settings import Settings
+from plumbline.settings import Settings, stored
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import campaigns, exports, machines, winners
@@ -44,7 +44,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         raise PlumblineError(
             f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
         )
-    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    settings = stored(campaign.settings)
     real = settings.simulation is None
     bench = workbench(mpi_prefix, settings=settings if real else None, beside=database.parent)
     here = bench.installation.library

@@ -30,6 +30,7 @@ from plumbline_db import (
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, layout
 from plumbline_db.records import (
+    EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
     Event,
@@ -58,9 +59,17 @@ class Report(msgspec.Struct, frozen=True):
     conditions: Conditions
     saving: Saving | None = None
 
+    def of_benchmarks(self) -> bool:
+        """Left by `plumbline overlap tune`."""
+        return any(one.kind in ("overlap", "nonblocking") for one in self.before)
+
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
         found = {(one.function, one.bytes): one for one in self.searches}
+        if self.of_benchmarks():
+            whole = found.get((EVERY_FUNCTION, 0))
+            why = "not searched" if whole is None else whole.reason
+            return [(one, why) for one in self.after or [] if one.verdict == "violated"]
         left = [one for one in self.after or [] if one.verdict == "violated"]
         return [(one, self._reason(one, found.get((one.function, one.bytes)))) for one in left]
 

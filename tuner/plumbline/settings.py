@@ -204,6 +204,16 @@ def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     return of(where(path), values, overrides)
 
 
+def stored(text: str) -> Settings:
+    """The settings that the database keeps of a campaign; what other commands keep beside them
+    (`plumbline overlap tune`) is passed over."""
+    known = {field.encode_name for field in msgspec.structs.fields(Settings)}
+    values = msgspec.json.decode(text, type=dict[str, Any])
+    return msgspec.convert(
+        {name: value for name, value in values.items() if name in known}, Settings
+    )
+
+
 def where(path: Path | None) -> str:
     """How errors name a campaign file."""
     return f"campaign file {path}" if path else "campaign"

@@ -15,10 +15,11 @@ from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure import Laboratory
-from plumbline.search import process
+from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
-from plumbline.search.process import ProcessWide, Value
+from plumbline.search.process import ProcessWide
+from plumbline.search.turns import HEATS, Value
 from plumbline.settings import Settings, load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
@@ -185,7 +186,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
 def test_beside_what_is_in_force(
     family: Any, before: dict[str, str], one: Value, expected: dict[str, str]
 ) -> None:
-    assert process.in_force_beside(before, family, one) == expected
+    assert turns.in_force_beside(before, family, one) == expected
 
 
 # --- what is kept -------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ def test_the_best_is_the_best_where_it_counts(db: Database, campaign: Campaign) 
 def test_what_saves_nothing_falls_out_early(db: Database, campaign: Campaign) -> None:
     starter = Machine(lambda *_: 1.4, launch_noise=0.02)
     assert search(db, campaign, starter, "1024", "8192") == []
-    assert len(starter.launches) == process.HEATS[0][0] * 3
+    assert len(starter.launches) == HEATS[0][0] * 3
 
 
 @pytest.mark.parametrize("fault", ["dies", "unread"])

@@ -70,7 +70,7 @@ def command(
 
     with Database.open(common.database(db_path)) as db:
         if listing:
-            every = campaigns.all_campaigns(db)
+            every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
             if as_json:
                 common.print_json([msgspec.to_builtins(one) for one in every])
             for one in [] if as_json else every:

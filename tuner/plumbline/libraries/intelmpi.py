@@ -31,7 +31,7 @@ _COMPLAINT = re.compile(
 # Everything that may be searched, and what the exported files preload with.
 _SETTINGS = re.compile(
     r"I_MPI_(ADJUST_|TUNING|SHM_|GTOOL$|SHM$|FABRICS$|SPIN_COUNT$|PAUSE_COUNT$|THREAD_YIELD$|"
-    r"WAIT_MODE$|MALLOC$|COLL_SHM_THRESHOLD$)"
+    r"WAIT_MODE$|MALLOC$|COLL_SHM_THRESHOLD$|ASYNC_PROGRESS$)"
 )
 _BUILD = re.compile(r"Version (?P<release>\S+) Build (?P<built>\d+) \(id: (?P<revision>\w+)\)")
 _HEADER = re.compile(r'^#define I_MPI_VERSION "(\d+\.\d+(?:\.\d+)?)"', re.MULTILINE)

@@ -26,7 +26,7 @@ from plumbline.settings import Settings
 from plumbline.workbench import list_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library, Search, Trial, Verdict, Winner
 
 from . import basis as bases
@@ -130,6 +130,10 @@ class Explanation(msgspec.Struct, frozen=True):
 def read(db: Database, report: Report) -> Explanation:
     """With the search space of the campaign's library, and what the probe knows of our variants."""
     space = spaces.for_library(paths.layout().search_spaces, report.library)
+    if report.of_benchmarks():
+        raise UsageError(
+            f"{report.campaign.id} is of benchmarks of overlap, which cost models say nothing about"
+        )
     settings = msgspec.json.decode(report.campaign.settings, type=Settings)
     return explain(db, report, space, _standards(report.library, settings))
 

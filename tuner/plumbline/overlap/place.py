@@ -25,8 +25,7 @@ NPROCS = 2
 def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float) -> Settings:
     """Those of the keys of a campaign file that say where ranks are; what else it holds is about
     collectives. `options` are put over them; a launch gets `timeout_seconds` where the file says
-    nothing. On this machine, where each rank has a processing unit, ranks are bound to cores: a
-    rank that wanders computes at another speed. Raises UsageError."""
+    nothing. Raises UsageError."""
     values = {} if file is None else settings_file.read(file)
     where = settings_file.where(file)
     for key, why in _ELSEWHERE.items():
@@ -34,11 +33,15 @@ def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float)
             raise UsageError(f"{where}: {key}: {why}")
     taken = {key: values[key] for key in _TAKEN if key in values}
     standing = {"nprocs": NPROCS, "launch_timeout_seconds": timeout_seconds}
-    chosen = settings_file.of(where, standing | taken, options)
+    return bound(settings_file.of(where, standing | taken, options))
+
+
+def bound(chosen: Settings) -> Settings:
+    """On this machine, where each rank has a processing unit, ranks are bound to cores unless
+    something else is asked for: one that wanders computes at another speed."""
     here = all(getattr(chosen, key) is msgspec.UNSET for key in _WHERE)
-    if here and chosen.nprocs <= processing_units():
-        return settings_file.of(where, standing | taken, options | {"bind": "core"})
-    return chosen
+    fits = here and chosen.nprocs <= processing_units()
+    return msgspec.structs.replace(chosen, bind="core") if fits else chosen
 
 
 def facts(chosen: Settings) -> list[str]:

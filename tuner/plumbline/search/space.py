@@ -116,7 +116,11 @@ class Setting(_Entry, frozen=True):
     legal from `least` to `most` (in `unit`); a `choice` takes one of `values`. `values` are worth a
     try, the library's own `default` among them or not. `when` names knobs with the values under
     which the library reads it. `functions` are those it can change; none: all. `switch`: messages
-    go another way if they are longer than its value (`above`), or as long (`from`)."""
+    go another way if they are longer than its value (`above`), or as long (`from`).
+    `needs`: by value, knobs that it wants beside it. `overlap`: it matters for messages, or for
+    collectives alone, that go on beside computation. `between_nodes`: it is about messages between
+    nodes. `needs_spare_core`: with another value than its own a thread of each rank wants a core
+    that no rank has."""
 
     knob: str
     unit: str
@@ -129,6 +133,14 @@ class Setting(_Entry, frozen=True):
     hot: bool = False
     functions: list[str] = []
     switch: Literal["", "above", "from"] = ""
+    needs: dict[str, dict[str, str]] = {}
+    overlap: Literal["", "messages", "collectives"] = ""
+    between_nodes: bool = False
+    needs_spare_core: bool = False
+
+    def at(self, value: str) -> dict[str, str]:
+        """The value, what it needs, and what the library reads it under."""
+        return self.when | self.needs.get(value, {}) | {self.knob: value}
 
 
 class Ignored(_Entry, frozen=True):
@@ -205,7 +217,7 @@ class Space(_Entry, frozen=True):
                 own = [one.needs for one in entry.algorithms if one.name == value]
                 return {knob: value} | entry.needs | (own[0] if own else {})
         setting = self.setting_of(knob)
-        return ({} if setting is None else setting.when) | {knob: value}
+        return {knob: value} if setting is None else setting.at(value)
 
     def of(self, function: str) -> FunctionSpace | None:
         return next((one for one in self.function if one.name == function), None)

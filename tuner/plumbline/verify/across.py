@@ -13,7 +13,7 @@ from rich.text import Text
 from plumbline.guidelines import PRECEDES, Guidelines
 from plumbline.verify.drawing import STYLES, UNICODE, Marks
 from plumbline.verify.grid import guideline_label, in_order
-from plumbline.verify.kinds import Kind, all_kinds
+from plumbline.verify.kinds import Kind, all_kinds, of_table
 from plumbline_db.records import Verdict
 
 
@@ -71,12 +71,14 @@ def across_table(
     all_rows: bool = False,
     marks: Marks = UNICODE,
 ) -> Table:
+    found = rows(columns, guidelines)
+    letters = {row.letter for row in found}
     table = Table(
         title=Text(title, style="bold"),
         caption=Text(
             "sizes that violate: before, and after tuning (confirmed cold); "
             f"{marks.undecided} some undecided, blank holds, {marks.absent} not tested; "
-            + ", ".join(f"{kind.letter} {kind.name}" for kind in all_kinds()),
+            + ", ".join(f"{kind.letter} {kind.name}" for kind in of_table(letters)),
             style="dim",
         ),
         title_justify="left",
@@ -90,7 +92,7 @@ def across_table(
     table.add_column("guideline or function", min_width=20)
     for column in columns:
         table.add_column(column.head, justify="right", overflow="fold")
-    shown = [row for row in rows(columns, guidelines) if all_rows or row.remarkable()]
+    shown = [row for row in found if all_rows or row.remarkable()]
     for number, row in enumerate(shown):
         label = row.key.removeprefix("MPI_")
         if row.kind == "pattern":

@@ -116,6 +116,11 @@ class Index:
             }
         )
 
+    def of_variant(self, name: str) -> list[Side]:
+        """Sides whose variant this is, with whatever parameters; by function, size, parameters."""
+        found = {side for side in self._planned() if side.variant.partition(":")[0] == name}
+        return sorted(found, key=lambda side: (side.function, side.bytes, side.variant))
+
     def fewer_ranks(self) -> list[int]:
         """Numbers of ranks, below that of the launch, that the library's call ran on."""
         return sorted({side.ranks for side in self._planned() if side.ranks})

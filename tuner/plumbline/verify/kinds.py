@@ -3,7 +3,7 @@ how a comparison is made and judged is the same for all kinds (verify.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Literal
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from plumbline.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 
-Name = Literal["monotony", "split", "pattern", "rank"]
+Name = Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]
 Row = Literal["function", "guideline"]
 
 
@@ -39,12 +39,14 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """`letter` and `row` are the kind's place in the tables: its mark and what a row stands for."""
+    """`letter` and `row` are the kind's place in the tables: its mark and what a row stands for.
+    `benchmarks`: its functions are benchmarks of overlap, which have tables of their own."""
 
     name: Name
     letter: str
     row: Row
     cells: Callable[[Index, Guidelines], list[Cell]]
+    benchmarks: bool = False
 
 
 _kinds: dict[str, Kind] = {}
@@ -52,13 +54,15 @@ _kinds: dict[str, Kind] = {}
 Cells = Callable[[Index, Guidelines], list[Cell]]
 
 
-def kind(name: Name, *, letter: str, row: Row) -> Callable[[Cells], Cells]:
+def kind(
+    name: Name, *, letter: str, row: Row, benchmarks: bool = False
+) -> Callable[[Cells], Cells]:
     """Registers a function as the guideline kind `name`."""
 
     def register(cells: Cells) -> Cells:
         if name in _kinds or letter in {known.letter for known in _kinds.values()}:
             raise ValueError(f"guideline kind '{name}' ({letter}) is registered twice")
-        _kinds[name] = Kind(name, letter, row, cells)
+        _kinds[name] = Kind(name, letter, row, cells, benchmarks)
         return cells
 
     return register
@@ -67,3 +71,9 @@ def kind(name: Name, *, letter: str, row: Row) -> Callable[[Cells], Cells]:
 def all_kinds() -> list[Kind]:
     """Registered kinds, in order of registration."""
     return list(_kinds.values())
+
+
+def of_table(letters: Collection[str]) -> list[Kind]:
+    """The kinds that a table speaks of which has rows with these letters."""
+    benchmarks = any(one.benchmarks for one in all_kinds() if one.letter in letters)
+    return [one for one in all_kinds() if one.benchmarks == benchmarks]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from plumbline.guidelines import Guidelines
 from plumbline.verify.drawing import UNICODE, Marks
-from plumbline.verify.kinds import Row, all_kinds
+from plumbline.verify.kinds import Kind, Row, all_kinds, of_table
 from plumbline_db.records import Verdict
 
 # Fields of a verdict in `--json` (docs/verification.md), in this order.
@@ -49,7 +49,7 @@ class KindCount(msgspec.Struct, frozen=True):
 def summary_counts(verdicts: Sequence[Verdict]) -> dict[str, KindCount]:
     """Counts by kind, in the order of the tables. A kind without cells is counted 0 of 0."""
     counts: dict[str, KindCount] = {}
-    for kind in all_kinds():
+    for kind in _kinds_of(verdicts):
         of_kind = [verdict for verdict in verdicts if verdict.kind == kind.name]
         tested = {_unit(each, kind.row) for each in of_kind}
         violated = {_unit(each, kind.row) for each in of_kind if each.verdict == "violated"}
@@ -80,7 +80,7 @@ def summary_table(
     for stage in stages:
         table.add_column(stage, justify="right", no_wrap=True)
     counts = {stage: summary_counts(verdicts) for stage, verdicts in stages.items()}
-    for kind in all_kinds():
+    for kind in _kinds_of([one for verdicts in stages.values() for one in verdicts]):
         cells = [_count_text(counts[stage][kind.name]) for stage in stages]
         table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines)}", *cells)
     return table
@@ -89,6 +89,11 @@ def summary_table(
 def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
     """Verdicts as plain objects with the fields JSON_FIELDS; numbers that do not exist are None."""
     return [{field: getattr(verdict, field) for field in JSON_FIELDS} for verdict in verdicts]
+
+
+def _kinds_of(verdicts: Sequence[Verdict]) -> list[Kind]:
+    names = {one.kind for one in verdicts}
+    return of_table({one.letter for one in all_kinds() if one.name in names})
 
 
 def _unit(verdict: Verdict, row: Row) -> str:
@@ -107,6 +112,8 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
         "split": guidelines.split.id,
         "pattern": _span([one.id for one in guidelines.patterns]),
         "rank": guidelines.rank.id if guidelines.rank else "none",
+        "overlap": guidelines.overlap.id if guidelines.overlap else "none",
+        "nonblocking": guidelines.nonblocking.id if guidelines.nonblocking else "none",
     }
     return f"{name} ({ids[name]})"
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from plumbline.guidelines import Guidelines
 from plumbline.verify import grid
 from plumbline.verify.drawing import ASCII, UNICODE, FoldingTable, Marks
-from plumbline.verify.kinds import all_kinds
+from plumbline.verify.kinds import of_table
 from plumbline_db.records import Verdict
 
 __all__ = ["ASCII", "UNICODE", "before_after_table", "natural_width", "violation_table"]
@@ -78,7 +78,8 @@ def _table(
     marks: Marks,
 ) -> Table:
     rows = [row for row in found.rows if all_rows or row.remarkable()]
-    kinds = ", ".join(f"{kind.letter} {kind.name}" for kind in all_kinds())
+    present = of_table({row.letter for row in found.rows})
+    kinds = ", ".join(f"{kind.letter} {kind.name}" for kind in present)
     signs = ", ".join(f"{sign} {meaning}" for sign, meaning in legend.items())
     lines = [f"{signs}; {kinds}; k = 1024"]
     if oversubscribed:

@@ -1,0 +1,89 @@
+"""A pretended library: how long messages take alone and beside work, as a function of what it was
+started with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.measure import Laboratory
+from plumbline.overlap import tune
+from plumbline.overlap.tune import Asked
+from plumbline.settings import Settings, load
+from plumbline.workbench import Workbench
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Header, Overlap, OverlapLatency, ProbeRecord, Run
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, bench
+
+EAGER, DEPTH = "btl_vader_eager_limit", "pml_ob1_send_pipeline_depth"
+TRIPLES = 5
+
+# (benchmark, bytes, nanoseconds of work, knobs) -> nanoseconds of the message alone and of both.
+Times = Callable[[str, int, int, Mapping[str, str]], tuple[float, float]]
+
+
+class Library(SimulatedStarter):
+    """Launches differ by 10 %, the parts of a triple by 1 %."""
+
+    def __init__(self, times: Times, *, stop_after: int | None = None) -> None:
+        super().__init__(Costs(), nprocs=2, stop_after=stop_after)
+        self._times = times
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        lines = text.splitlines(keepends=True)
+        plain = "".join(line for line in lines if not line.startswith("overlap "))
+        run, records = super().start(campaign, suite, sequence, plain, extra)
+        chance = random.Random(f"{suite} {sequence}")
+        common = chance.gauss(1, 0.1)
+        knobs = {name.removeprefix("OMPI_MCA_"): value for name, value in extra.items()}
+        found: list[ProbeRecord] = [OverlapLatency("start", [0] * 3)]
+        for line in lines:
+            if line.startswith("overlap "):
+                found.append(self._cell(line, knobs, chance, common))
+        header = next(index for index, one in enumerate(records) if isinstance(one, Header))
+        whole = [*records[: header + 1], *found, *records[header + 1 :]]
+        return msgspec.structs.replace(run, plan=text), whole
+
+    def _cell(
+        self, line: str, knobs: Mapping[str, str], chance: random.Random, common: float
+    ) -> Overlap:
+        values = dict(pair.split("=", 1) for pair in line.split()[1:])
+        name, size, work = values["bench"], int(values["bytes"]), int(values["work_ns"])
+        alone, both = self._times(name, size, work, knobs)
+
+        def drawn(ns: float) -> list[int]:
+            return [max(1, round(ns * common * chance.gauss(1, 0.01))) for _ in range(TRIPLES)]
+
+        return Overlap(
+            int(values["id"]), name, size, size, "registers", work, 0, work, 0, 1, 0, "", 1, 0,
+            False, True, drawn(alone), drawn(work), drawn(both),
+        )  # fmt: skip
+
+
+def settings(**more: object) -> Settings:
+    given: dict[str, object] = {"nprocs": 2, "launches": 8, "launches_max": 12}
+    given |= {"guidelines": ["OV1", "OV2"], "settings": [EAGER, DEPTH]}
+    return load(None, given | more)
+
+
+def asked(*benches: str, limit: float = 1.0) -> Asked:
+    return Asked(benches or ("sender",), (4096, 65536), limit, TRIPLES)
+
+
+def workbench() -> Workbench:
+    return bench(GUIDELINES)
+
+
+def run(
+    db: Database, starter: Library, folder: Path, wanted: Asked | None = None, **more: object
+) -> Campaign:
+    """A whole run."""
+    of, chosen = wanted or asked(), settings(**more)
+    campaign = tune.begin(db, workbench(), of, chosen, new=False)
+    lab = Laboratory(db, campaign.id, starter)
+    return tune.Loop(lab, workbench(), campaign, of, chosen, folder).run()

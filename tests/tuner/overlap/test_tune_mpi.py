@@ -1,0 +1,133 @@
+"""Overlap as a guideline on the real library, from the command line: a site that is configured
+badly (no single copy within a node) loses the overlap of senders; it is found, tuned, exported,
+confirmed, and applications get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline import libraries
+from plumbline_db.errors import PlumblineError
+from tests.tuner.test_end_to_end import ENTRY, environment
+
+MECHANISM = "btl_vader_single_copy_mechanism"
+WORDS = ["overlap", "tune", "--benches", "sender", "--sizes", "65536,131072", "--limit", "0.5"]
+WORDS += ["--launches", "8", "--launches-max", "8", "--triples", "15"]
+
+
+def tune(site: Path, *words: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """In the home of somebody whose parameter file is the site's."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRY, *map(str, words), "--db", str(site / "plumbline.db")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment() | {"HOME": str(site)},
+        check=False,
+    )
+    assert done.returncode in (status, 3), done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        family, installation = libraries.find()
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    if family.name != "openmpi" or family.knobs(installation).get(MECHANISM) is None:
+        pytest.skip("the mpirun on PATH is not that of Open MPI 4")
+    if "cma" not in family.knobs(installation)[MECHANISM].value:
+        pytest.skip("single copies are not what this library does by itself")
+    folder = tmp_path_factory.mktemp("site")
+    (folder / ".openmpi").mkdir()
+    (folder / ".openmpi" / "mca-params.conf").write_text(f"{MECHANISM} = none\n")
+    return folder
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_badly_configured_site_is_cured(site: Path) -> None:
+    """Others use the cores too: three tries, each with another seed."""
+    for seed in (1, 2, 3):
+        words = [*WORDS, "--settings", MECHANISM, "--seed", seed]
+        found = json.loads(tune(site, *words, "--json").stdout)
+        if found["winners"]:
+            break
+    before, after = (
+        {one["bytes"]: one[stage] for one in found["cells"] if one["guideline"] == "OV1"}
+        for stage in ("before", "after")
+    )
+    assert any(one["verdict"] == "violated" for one in before.values())
+    (winner,) = found["winners"]
+    assert winner["function"] == "*" and winner["configuration"][MECHANISM] == "cma"
+    assert winner["speedup_low"] > 1
+    assert not any(one["verdict"] == "violated" for one in after.values())
+    (search,) = found["searches"]
+    assert search["opened_by"] and search["outcome"] == "winner"
+    assert any(one["kind"] == "in force" for one in found["events"])
+    files = {Path(one["path"]).name: Path(one["path"]) for one in found["exports"]}
+    assert f"export OMPI_MCA_{MECHANISM}=cma\n" in files["plumbline.sh"].read_text()
+    again = json.loads(tune(site, *words, "--json").stdout)
+    assert again == found
+    readers(site, found)
+
+
+def readers(site: Path, found: dict[str, Any]) -> None:
+    """What other commands say of it, by its name."""
+    shown = tune(site, "results", "--campaign", found["campaign"]).stdout
+    assert "o overlap (OV1)" in shown and f"{MECHANISM}=cma" in shown
+    into = site / "elsewhere"
+    tune(site, "export", "env", "--campaign", found["campaign"], "--output", into)
+    assert f"OMPI_MCA_{MECHANISM}=cma" in (into / "plumbline.sh").read_text()
+    script = f"echo $OMPI_MCA_{MECHANISM}"
+    words = [sys.executable, "-c", ENTRY, "run", "--db", str(site / "plumbline.db")]
+    words += ["--campaign", found["campaign"]]
+    done = subprocess.run(
+        [*words, "--", "mpirun", "-np", "2", "sh", "-c", script],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment()
+        | {"HOME": str(site)}
+        | {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM") if os.geteuid() == 0},
+        check=False,
+    )
+    assert done.stdout.split() == ["cma", "cma"], done.stderr
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--benches", "load"], "no work beside a message"),
+        (["--benches", "sideways"], "no benchmark sideways"),
+        (["--benches", "sender,ring"], "the probe refuses this"),
+        (["--limit", "2"], "--limit"),
+        (["--sizes", "x"], "--sizes takes whole numbers"),
+        (["--settings", "pml_no_such"], "not in the search space"),
+        (["--launches", "2"], "launches must be at least 6"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], said: str, site: Path) -> None:
+    done = tune(site, "overlap", "tune", *words, status=2)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.mpi
+def test_a_thread_without_a_core_is_refused(site: Path) -> None:
+    ranks = 1 + (os.cpu_count() or 1)
+    done = tune(
+        site, "overlap", "tune", "-n", ranks, "--settings", "btl_tcp_progress_thread", status=2
+    )
+    assert done.returncode == 2 and "needs a core of its own" in done.stderr

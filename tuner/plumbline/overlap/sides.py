@@ -1,0 +1,204 @@
+"""What overlap cells of launches say, as sides of guidelines: a message beside work
+(`overlapped`), the message and then the work (`serialised`), begun and waited for at once
+(`nonblocking`), by blocking calls (`blocking`). A side is a benchmark at a size; its variant says
+how, and how much work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.overlap import benches
+from plumbline.overlap.metric import latency
+from plumbline.plan import OverlapCell
+from plumbline.verify.index import Side
+from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
+from plumbline.verify.overlap import OVERLAPPED, SERIALISED
+from plumbline_db import overlaps
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Case, Medians, Overlap, OverlapLatency
+
+Place = tuple[str, int]  # a benchmark as people name it, bytes
+
+
+class Times(msgspec.Struct, frozen=True):
+    """Seconds of one cell in one launch: medians over triples, on the rank that took longest."""
+
+    communication: float
+    computation: float
+    both: float
+
+
+Measured = Mapping[tuple[str, int, int], Times]  # by benchmark, bytes, nanoseconds of work
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """The cells of a table. `own_ns`: work that takes as long as the message alone, by place;
+    `fixed_ns`: the same everywhere. `limit`: of the shorter of message and work, that much may come
+    on top of the longer (1: one after the other)."""
+
+    benches: tuple[str, ...]
+    sizes: tuple[int, ...]
+    own_ns: Mapping[Place, int]
+    fixed_ns: int
+    triples: int
+    limit: float = 1.0
+
+    def cells(self, sides: Iterable[Side] | None = None) -> tuple[OverlapCell, ...]:
+        """What a launch measures: everything, or what these sides need."""
+        wanted = None if sides is None else {(one.function, one.bytes, _work(one)) for one in sides}
+        return tuple(
+            _cell(bench, size, ns, self.triples)
+            for bench in self.benches
+            for size in self.sizes
+            for work, ns in self._amounts(bench, size).items()
+            if wanted is None or (bench, size, work) in wanted
+        )
+
+    def measured(self) -> list[Side]:
+        """The sides whose time is T_measured, in the order of the cells; and the blocking calls."""
+        found = []
+        for bench in self.benches:
+            for size in self.sizes:
+                for work in self._amounts(bench, size):
+                    variant = f"{OVERLAPPED}:{work}" if work else NONBLOCKING
+                    found.append(Side(bench, variant, size))
+                found.append(Side(bench, BLOCKING, size))
+        return found
+
+    def medians(self, launches: Sequence[tuple[int, Measured]]) -> list[Medians]:
+        """Seconds of each side that was measured; `launches` by number, as `read` gives them."""
+        found: dict[Side, tuple[list[int], list[float]]] = {}
+        for number, times in launches:
+            for side, seconds in self._sides(times).items():
+                runs, values = found.setdefault(side, ([], []))
+                runs.append(number)
+                values.append(seconds)
+        return [Medians(case_of(side), *values) for side, values in found.items()]
+
+    def _amounts(self, bench: str, size: int) -> dict[str, int]:
+        """Nanoseconds of work by name; none at all has no name."""
+        own = self.own_ns[bench, size]
+        if own == self.fixed_ns:
+            own += 1  # so that a record tells which one it is
+        return {"": 0, "work=message": own, f"work_us={self.fixed_ns // 1000}": self.fixed_ns}
+
+    def _sides(self, times: Measured) -> dict[Side, float]:
+        found = {}
+        for (bench, size, ns), one in times.items():
+            names = {value: name for name, value in self._amounts(bench, size).items()}
+            work = names.get(ns)
+            if work is None:
+                continue
+            if not work:
+                found[Side(bench, NONBLOCKING, size)] = one.both
+                found[Side(bench, BLOCKING, size)] = one.communication
+                continue
+            shorter, longer = sorted((one.communication, one.computation))
+            limit = "" if self.limit == 1 else f",limit={self.limit:g}"
+            found[Side(bench, f"{OVERLAPPED}:{work}", size)] = one.both
+            found[Side(bench, f"{SERIALISED}:{work}{limit}", size)] = longer + self.limit * shorter
+        return found
+
+
+def pilot(names: Sequence[str], sizes: Sequence[int], triples: int) -> tuple[OverlapCell, ...]:
+    """Messages without work."""
+    return tuple(_cell(bench, size, 0, triples) for bench in names for size in sizes)
+
+
+def own_ns(launches: Sequence[tuple[int, Measured]], least_ns: int) -> dict[Place, int]:
+    """The median over the launches of a pilot of what each message takes, `least_ns` at least."""
+    found: dict[Place, list[float]] = {}
+    for _, times in launches:
+        for (bench, size, _ns), one in times.items():
+            found.setdefault((bench, size), []).append(one.communication)
+    return {
+        place: max(least_ns, round(1e9 * float(np.median(seconds))))
+        for place, seconds in found.items()
+    }
+
+
+def read(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[int, Measured]]:
+    """Of each finished launch its number and its times. Cells whose data did not come as they were
+    sent have none (`require_delivered`)."""
+    return [
+        (number, _times(records)) for number, records in overlaps.of_suites(db, campaign, suites)
+    ]
+
+
+def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> None:
+    """Raises PlumblineError where data did not come as they were sent."""
+    for _, records in overlaps.of_suites(db, campaign, suites):
+        for one in records:
+            if isinstance(one, Overlap) and not one.delivered:
+                raise PlumblineError(f"{wrong(one)}; the library is wrong")
+
+
+def _times(records: Iterable[object]) -> Measured:
+    known = list(records)
+    empty = [ns for one in known if isinstance(one, OverlapLatency) for ns in one.ns]
+    found: dict[tuple[str, int, int], Times] = {}
+    for one in known:
+        if not isinstance(one, Overlap) or not one.delivered:
+            continue
+        key = (name_of(one), one.bytes, one.work_ns)
+        mine, theirs = _of_rank(one, latency(empty)), found.get(key)
+        found[key] = mine if theirs is None else _longest(mine, theirs)
+    return found
+
+
+def wrong(cell: Overlap) -> str:
+    return f"{name_of(cell)}: of {cell.bytes} bytes others came than were sent"
+
+
+def name_of(cell: Overlap) -> str:
+    """As people write it."""
+    if cell.function:
+        return f"{cell.bench}:MPI_I{cell.function.removeprefix('MPI_').lower()}"
+    detail = cell.threads or (cell.requests if cell.requests > 1 else 0)
+    return f"{cell.bench}:{detail}" if detail else cell.bench
+
+
+def case_of(side: Side) -> Case:
+    return Case(side.function, side.variant, {}, "default", side.bytes, "MPI_BYTE", "", 0)
+
+
+def _of_rank(cell: Overlap, empty_ns: float) -> Times:
+    off = cell.latencies * empty_ns
+    communication, computation, both = (
+        float(np.median(ns)) for ns in (cell.communication_ns, cell.computation_ns, cell.both_ns)
+    )
+    return Times(
+        (communication - off) / cell.halves / 1e9,
+        computation / 1e9,
+        (both - off) / cell.halves / 1e9,
+    )
+
+
+def _longest(one: Times, other: Times) -> Times:
+    return Times(
+        max(one.communication, other.communication),
+        max(one.computation, other.computation),
+        max(one.both, other.both),
+    )
+
+
+def _work(side: Side) -> str:
+    """The name of the amount of work."""
+    return side.variant.partition(":")[2].partition(",")[0]
+
+
+def _cell(name: str, size: int, work_ns: int, triples: int) -> OverlapCell:
+    one = benches.of(name)
+    return OverlapCell(
+        one.bench,
+        size,
+        work_ns,
+        triples=triples,
+        function=one.function,
+        requests=one.requests,
+        threads=one.threads,
+    )

@@ -1,0 +1,386 @@
+"""Overlap as a guideline, once through: measure, judge, search what is violated, export, confirm.
+
+As in a campaign every launch is stored before the next one starts and every decision is a function
+of settings and launches, so that an interrupted run is simply run again. The objective of the
+search is the time of message and work together, never their ratio: a library whose messages alone
+are slow has a good ratio. No other time of the table may become longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline import factors, identity, tables
+from plumbline.campaign import spare_cores
+from plumbline.exported import Files
+from plumbline.guidelines import Guidelines
+from plumbline.measure import Laboratory, Series
+from plumbline.overlap import candidates, sides
+from plumbline.overlap.sides import Grid
+from plumbline.plan import OverlapCell, Plan
+from plumbline.proven import Proven
+from plumbline.search.outcome import label
+from plumbline.search.turns import Turns, Value
+from plumbline.settings import Settings
+from plumbline.verify.index import Side
+from plumbline.verify.statistics import Comparison
+from plumbline.verify.verify import Look, Verification, VerifySettings
+from plumbline.workbench import Workbench
+from plumbline_db import campaigns, events, overlaps, runs, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Event, Medians, Overlap, Verdict, Winner
+
+_PILOT = 2  # launches
+LEAST_NS = 1_000  # of work that is as long as a message
+_PROOF = {"MPI_Bcast": [8]}  # a call by which a launch is read back
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Beside the settings of a campaign: `benches` (benches.py), `sizes` in bytes, `limit` (Grid),
+    `triples` of each cell in a launch."""
+
+    benches: tuple[str, ...]
+    sizes: tuple[int, ...]
+    limit: float = 1.0
+    triples: int = 15
+
+
+def text_of(asked: Asked, settings: Settings) -> str:
+    """What the row in the database keeps, under the names that readers of campaigns know."""
+    known = msgspec.to_builtins(settings) | msgspec.to_builtins(asked)
+    return msgspec.json.encode(known | {"command": campaigns.OVERLAP_TUNE}).decode()
+
+
+def pilot_plan(asked: Asked, settings: Settings) -> Plan:
+    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.seed)
+
+
+def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
+    """Raises UsageError for settings that cannot be tried."""
+    tried(bench, asked, settings)
+
+
+def tried(bench: Workbench, asked: Asked, settings: Settings) -> tuple[list[Value], list[str]]:
+    """The values of a search, and the knobs that need a core that is not there."""
+    return candidates.values(
+        bench.space,
+        bench.knobs,
+        asked.benches,
+        nodes=settings.node_count,
+        named=settings.settings if isinstance(settings.settings, list) else None,
+        fixed=[
+            knob
+            for knob in bench.knobs
+            if not settings.fixed.keys().isdisjoint(bench.family.in_environment({knob: ""}))
+        ],
+        spare_cores=spare_cores(bench, settings),
+    )
+
+
+def begin(
+    db: Database, bench: Workbench, asked: Asked, settings: Settings, *, new: bool
+) -> Campaign:
+    """The row that the launches of this run belong to. What a site has set of the settings that are
+    searched is part of the library as it is."""
+    site = [
+        f"{one.knob}={installed.value} ({installed.source})"
+        for one in bench.space.setting
+        if one.overlap and (installed := bench.knobs.get(one.knob)) and installed.source
+    ]
+    return identity.enter(
+        db,
+        bench,
+        text_of(asked, settings),
+        settings.placement(bench.launcher.processing_units()),
+        new=new,
+        mark="ot",
+        left_out=set(settings.fixed),
+        more=site,
+    )
+
+
+class Objective(Turns[Side]):
+    """Times of the table; those of violated cells (`wanted`) are to become shorter, no other one
+    longer by more than the tolerance."""
+
+    def __init__(
+        self, lab: Laboratory, settings: Settings, grid: Grid, wanted: Sequence[Side]
+    ) -> None:
+        super().__init__(
+            lab,
+            tables.compare_of(settings),
+            alpha=settings.alpha,
+            budget_seconds=settings.budget_seconds,
+            tolerance=settings.tolerance,
+        )
+        self._grid = grid
+        self._wanted = frozenset(wanted)
+        self._plan = plan_of(grid, settings.seed)
+        self._measured = frozenset(grid.measured())
+
+    def plan(self, value: Value) -> Plan:
+        del value
+        return self._plan
+
+    def checked(self, suite: str, sequence: int) -> str:
+        lab = self._lab
+        run = runs.get(lab.db, lab.campaign, suite, sequence)
+        found = overlaps.of_launch(lab.db, run.id) if run else []
+        bad = [one for one in found if isinstance(one, Overlap) and not one.delivered]
+        return sides.wrong(bad[0]) if bad else ""
+
+    def seconds(self, suite: str, value: Value) -> dict[Side, dict[int, float]]:
+        del value
+        lab = self._lab
+        found = self._grid.medians(sides.read(lab.db, lab.campaign, [suite]))
+        return {
+            side: {
+                number: seconds
+                for number, seconds in zip(one.runs, one.seconds, strict=True)
+                if seconds > 0
+            }
+            for side, one in ((_side(one), one) for one in found)
+            if side in self._measured
+        }
+
+    def weight(self, cell: Side) -> float:
+        return 1.0 if cell in self._wanted else 0.0
+
+
+class Loop:
+    """One run. `folder` is where the exported files go."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        bench: Workbench,
+        campaign: Campaign,
+        asked: Asked,
+        settings: Settings,
+        folder: Path,
+    ) -> None:
+        self._lab, self._bench, self._campaign = lab, bench, campaign
+        self._asked, self._settings = asked, settings
+        self._guidelines = bench.guidelines
+        self._files = Files(lab, bench, campaign, folder, unsafe=False, site_rules="")
+
+    def run(self) -> Campaign:
+        """To the end. Everything a report needs is in the database afterwards."""
+        lab, settings = self._lab, self._settings
+        grid = self._grid()
+        lab.progress.step("overlap: measuring the library as it is")
+        Series(lab, "before", plan_of(grid, settings.seed), {}).advance(settings.launches)
+        before = decide(lab, grid, self._guidelines, settings, "before", "before", {})
+        verdicts.put(lab.db, lab.campaign, "before", before)
+        after, kept = before, list[Winner]()
+        violated = [one for one in before if one.verdict == "violated"]
+        if violated and settings.rounds:
+            objective = Objective(lab, settings, grid, _wanted(violated))
+            found = self._search(objective, violated)
+            if found is not None:
+                after, kept = self._confirm(objective, grid, found, before)
+        done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
+        self._files.finish(done, kept)
+        after = [msgspec.structs.replace(one, stage="after") for one in after]
+        verdicts.put(lab.db, lab.campaign, "after", after)
+        winners.put(lab.db, lab.campaign, kept)
+        campaigns.put(lab.db, done)
+        return done
+
+    def _grid(self) -> Grid:
+        lab, asked = self._lab, self._asked
+        lab.progress.step("overlap: how long messages take")
+        Series(lab, "pilot", pilot_plan(asked, self._settings), {}).advance(_PILOT)
+        sides.require_delivered(lab.db, lab.campaign, ["pilot"])
+        own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
+        return grid_of(asked, self._guidelines, own)
+
+    def _search(self, objective: Objective, violated: Sequence[Verdict]) -> Winner | None:
+        settings = self._settings
+        values, left_out = tried(self._bench, self._asked, settings)
+        for knob in left_out:
+            self._event("left out", f"{knob} needs a spare core for each rank; there is none")
+        entered, best = objective.race("search", values, {})
+        nprocs, ppn = settings.nprocs, settings.ppn
+        opened = [named(one) for one in violated]
+        objective.record(1, "search", entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
+        return None if best is None else objective.winner(best, nprocs, ppn, opened)
+
+    def _confirm(
+        self, objective: Objective, grid: Grid, winner: Winner, before: list[Verdict]
+    ) -> tuple[list[Verdict], list[Winner]]:
+        """The table with the exported files in force and the winner, or what was there before."""
+        lab, settings = self._lab, self._settings
+        self._files.stage("confirm")
+        self._files.write([winner])
+        environment = self._files.environment()
+        lab.progress.step("overlap: confirming the winner, with the exported files in force")
+        short = tables.plan(settings, [])
+        proven = Proven(lab, self._bench, short, _PROOF, self._event)
+        if proven.missed(1, [winner], environment):
+            return self._dropped(winner, "not in force with the exported files", before)
+        found, ratios = self._pairs(objective, environment)
+        harm = objective.slower(ratios)
+        if harm:
+            harm = self._again(objective, grid, environment, harm)
+        if harm:
+            where = ", ".join(f"{one.function} at {one.bytes} B, {one.variant}" for one in harm[:3])
+            return self._dropped(winner, f"slower: {where}", before)
+        if found is None or found.high is None or found.high >= 1:
+            return self._dropped(winner, "no gain is left with the exported files", before)
+        after = decide(lab, grid, self._guidelines, settings, "after", "confirm", environment)
+        left = {named(one) for one in after if one.verdict != "holds"}
+        kept = msgspec.structs.replace(
+            winner,
+            speedup=1 / found.ratio,
+            speedup_low=1 / found.high,
+            speedup_high=1 / (found.low or found.ratio),
+            removes=[name for name in winner.removes if name not in left],
+        )
+        return after, [kept]
+
+    def _pairs(
+        self, objective: Objective, environment: Mapping[str, str]
+    ) -> tuple[Comparison | None, dict[Side, list[float]]]:
+        """Launches with the files in force in turn with launches without, more of them while the
+        gain is unclear: its ratio, and log(with / without) of each side by pair."""
+        lab, settings = self._lab, self._settings
+        design, found = tables.design_of(settings), None
+        ratios: dict[Side, list[float]] = {}
+        for look in range(design.looks):
+            suite = "confirm" if look == 0 else f"confirm-pairs-{look + 1}"
+            seed = settings.seed + (design.launches[look - 1] if look else 0)
+            fresh = self._turns(objective, suite, design.new_launches(look), environment, seed)
+            ratios = {
+                side: ratios.get(side, []) + logs
+                for side, logs in fresh.items()
+                if look == 0 or side in ratios
+            }
+            found = objective.overall(ratios, design.confidence(look, settings.alpha))
+            unclear = found is not None and (
+                found.low is None or found.high is None or found.low < 1 <= found.high
+            )
+            if not unclear:
+                break
+            lab.progress.step("overlap: the gain is not clear yet, more launches")
+        return found, ratios
+
+    def _turns(
+        self,
+        objective: Objective,
+        suite: str,
+        count: int,
+        environment: Mapping[str, str],
+        seed: int,
+        of: Plan | None = None,
+    ) -> dict[Side, list[float]]:
+        full = msgspec.structs.replace(of or objective.plan(()), seed=seed)
+        tuned = Series(self._lab, suite, full, environment)
+        plain = Series(self._lab, f"{suite}-default", full, {})
+        for _ in range(count):
+            tuned.advance()
+            plain.advance()
+        ours, theirs = objective.seconds(suite, ()), objective.seconds(f"{suite}-default", ())
+        return {
+            side: [
+                math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)
+            ]
+            for side, mine in ours.items()
+            if len(mine) == count == len(theirs.get(side, ()))
+        }
+
+    def _again(
+        self,
+        objective: Objective,
+        grid: Grid,
+        environment: Mapping[str, str],
+        harm: Sequence[Side],
+    ) -> list[Side]:
+        """What is slower in fresh launches too: cells of one launch share its luck."""
+        self._lab.progress.step("overlap: perhaps slower; measuring again")
+        settings = self._settings
+        cells = plan(grid.cells(harm), settings.seed)
+        seed = settings.seed + settings.launches_max
+        fresh = self._turns(objective, "confirm-again", settings.launches, environment, seed, cells)
+        return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
+
+    def _dropped(
+        self, winner: Winner, why: str, before: list[Verdict]
+    ) -> tuple[list[Verdict], list[Winner]]:
+        what = label(winner.variant, winner.configuration)
+        self._event("winner dropped", f"confirm: {what}: {why}")
+        return before, []
+
+    def _event(self, kind: str, text: str) -> None:
+        """Kept once, also when the run is replayed."""
+        db, campaign = self._lab.db, self._campaign.id
+        if (kind, text) not in {(one.kind, one.text) for one in events.get(db, campaign)}:
+            events.put(db, campaign, Event(time=identity.now(), kind=kind, text=text))
+
+
+def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> Grid:
+    fixed = guidelines.overlap.work_us * 1000 if guidelines.overlap else 0
+    return Grid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
+
+
+def plan(cells: Sequence[OverlapCell], seed: int) -> Plan:
+    return Plan("overlap", seed, (), overlaps=tuple(cells), blocks=1)
+
+
+def plan_of(grid: Grid, seed: int) -> Plan:
+    return plan(grid.cells(), seed)
+
+
+def named(verdict: Verdict) -> str:
+    """`OV1@1048576 (vector)`, as a winner that is about all functions names what it removes."""
+    return f"{verdict.guideline}@{verdict.bytes} ({verdict.function})"
+
+
+def decide(
+    lab: Laboratory,
+    grid: Grid,
+    guidelines: Guidelines,
+    settings: Settings,
+    stage: str,
+    suite: str,
+    environment: Mapping[str, str],
+) -> list[Verdict]:
+    """The verdicts of a table whose first look's launches, the suite, are there: launches are added
+    for what is undecided, look by look."""
+    design = tables.design_of(settings)
+    table = Verification(
+        guidelines,
+        stage=stage,
+        nprocs=settings.nprocs,
+        ppn=settings.ppn,
+        settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, design=design),
+    )
+    suites = [suite]
+    for look in range(design.looks):
+        if look:
+            wanted = table.open_sides()
+            if not wanted:
+                break
+            more = design.new_launches(look)
+            lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
+            suites.append(tables.suite_of(suite, look))
+            seed = settings.seed + design.launches[look - 1]
+            Series(lab, suites[-1], plan(grid.cells(wanted), seed), environment).advance(more)
+        launches = runs.surroundings(lab.db, lab.campaign, suites)
+        factors.require_joinable(factors.named(launches))
+        sides.require_delivered(lab.db, lab.campaign, suites[-1:])
+        found = grid.medians(sides.read(lab.db, lab.campaign, suites))
+        table.look(Look(found, list(suites)))
+    return table.verdicts()
+
+
+def _side(one: Medians) -> Side:
+    return Side(one.case.function, one.case.variant, one.case.bytes)
+
+
+def _wanted(violated: Sequence[Verdict]) -> list[Side]:
+    """The left sides that are too slow."""
+    return list(dict.fromkeys(Side(one.function, one.lhs, one.bytes) for one in violated))

@@ -1,0 +1,110 @@
+"""What `plumbline overlap tune` has found, cell by cell, before and after, from the database."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.guidelines import Guidelines
+from plumbline.overlap import sides, tune
+from plumbline.overlap.sides import Times
+from plumbline.overlap.tune import Asked
+from plumbline.verify.index import Side
+from plumbline_db import verdicts
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict
+
+
+class State(msgspec.Struct, frozen=True):
+    """A verdict with the times behind it, in seconds, medians of its launches. `overhead_ratio`:
+    what both take beyond the longer of the two, over the shorter (None without work)."""
+
+    verdict: str
+    measured: float | None
+    communication: float | None
+    computation: float | None
+    overhead_ratio: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    reason: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A guideline at a benchmark and size; `lhs` and `rhs` are the sides with the largest ratio,
+    before."""
+
+    guideline: str
+    bench: str
+    bytes: int
+    lhs: str
+    rhs: str
+    before: State
+    after: State | None
+
+
+def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[Line]:
+    """Of a run that has verdicts, in their order."""
+    asked = msgspec.json.decode(campaign.settings, type=Asked)
+    own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), tune.LEAST_NS)
+    grid = tune.grid_of(asked, guidelines, own)
+    before = verdicts.get(db, campaign.id, "before")
+    after = {_place(one): one for one in verdicts.get(db, campaign.id, "after")}
+    return [
+        Line(
+            one.guideline,
+            one.function,
+            one.bytes,
+            one.lhs,
+            one.rhs,
+            _state(db, campaign.id, grid, one, one),
+            _state(db, campaign.id, grid, later, one)
+            if (later := after.get(_place(one)))
+            else None,
+        )
+        for one in before
+    ]
+
+
+def _place(one: Verdict) -> tuple[str, str, int]:
+    return one.guideline, one.function, one.bytes
+
+
+def _state(
+    db: Database, campaign: str, grid: sides.Grid, verdict: Verdict, shown: Verdict
+) -> State:
+    """A verdict, with the times of the side that is `shown`."""
+    side = Side(shown.function, shown.lhs, shown.bytes)
+    (cell,) = grid.cells([side])
+    key = (side.function, side.bytes, cell.work_ns)
+    times = [found[key] for _, found in sides.read(db, campaign, verdict.suites) if key in found]
+    middle = _middle(times)
+    return State(
+        verdict.verdict,
+        middle.both if middle else None,
+        middle.communication if middle else None,
+        middle.computation if middle and cell.work_ns else None,
+        _overhead(middle) if middle and cell.work_ns else None,
+        verdict.ratio,
+        verdict.ratio_low,
+        verdict.ratio_high,
+        verdict.reason,
+    )
+
+
+def _middle(times: Sequence[Times]) -> Times | None:
+    """Medians over launches."""
+    if not times:
+        return None
+    return Times(
+        statistics.median(one.communication for one in times),
+        statistics.median(one.computation for one in times),
+        statistics.median(one.both for one in times),
+    )
+
+
+def _overhead(one: Times) -> float | None:
+    shorter = min(one.communication, one.computation)
+    return (one.both - max(one.communication, one.computation)) / shorter if shorter > 0 else None

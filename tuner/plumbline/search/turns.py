@@ -1,0 +1,289 @@
+"""Values that hold for whole launches, tried in launches of their own, which take turns with
+launches without. Heat by heat, values that save no time fall out; of the others the one with the
+best weighted benefit is kept, if it makes no cell slower; else the next one, or none.
+
+What a launch measures, and which values there are, others say (process.py, overlap/tune.py)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from plumbline import libraries
+from plumbline.libraries import Family
+from plumbline.measure import IN_A_ROW, Laboratory, Series
+from plumbline.plan import Plan
+from plumbline.verify.statistics import Comparison, benjamini_hochberg
+from plumbline.words import counted
+from plumbline_db import searches
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Trial, Winner
+
+from .candidates import DEFAULT
+from .outcome import label
+
+# Launches of each value by the end of a heat, and how many values go on after it. Those of the last
+# heat alone decide: the others have chosen what is in it.
+HEATS = ((2, 8), (5, 3), (12, 3))
+
+Value = tuple[tuple[str, str], ...]
+
+
+class _HasCell(Protocol):
+    @property
+    def function(self) -> str: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+Key = TypeVar("Key", bound=_HasCell)
+
+
+class Entered(msgspec.Struct, Generic[Key]):
+    """A value under way. `rounds`: of each finished launch, its place among those beside it;
+    `ratios`: log(with the value / without) of these."""
+
+    value: Value
+    suite: str
+    sequence: int = 0
+    in_a_row: int = 0
+    flaw: str = ""
+    rounds: list[int] = []
+    ratios: dict[Key, list[float]] = {}
+
+
+class Turns(ABC, Generic[Key]):
+    """`tolerance`: by so much a cell may be slower beyond doubt. Nothing new is begun after
+    `budget_seconds` inside launches."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        compare: Callable[[Sequence[float], float], Comparison],
+        *,
+        alpha: float,
+        budget_seconds: float,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._lab = lab
+        self._compare = compare
+        self._alpha = alpha
+        self._budget_seconds = budget_seconds
+        self._tolerance = tolerance
+
+    @abstractmethod
+    def plan(self, value: Value) -> Plan:
+        """Of a launch with this value in force (none: without)."""
+
+    @abstractmethod
+    def checked(self, suite: str, sequence: int) -> str:
+        """What a finished launch found wrong; empty: nothing."""
+
+    @abstractmethod
+    def seconds(self, suite: str, value: Value) -> Mapping[Key, Mapping[int, float]]:
+        """Medians of each cell, by the number of a finished launch of the suite; when a run is
+        replayed, also of launches that are still to come."""
+
+    @abstractmethod
+    def weight(self, cell: Key) -> float:
+        """0: it must not become slower, and counts for no benefit."""
+
+    def race(
+        self,
+        suite: str,
+        tried: Sequence[Value],
+        environment: Mapping[str, str],
+        heats: Sequence[tuple[int, int]] = HEATS,
+    ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
+        """All values, and the one that is kept. `environment` is in force on both sides."""
+        plain = Series(self._lab, suite, self.plan(()), environment)
+        entered: list[Entered[Key]] = [
+            Entered(one, f"{suite}-{place:03d}", rounds=[], ratios={})
+            for place, one in enumerate(tried, 1)
+        ]
+        left, done = list(entered), 0
+        for launches, keep in heats:
+            if not left:
+                break
+            self._lab.progress.step(f"trying {counted(len(left), 'setting')} of the process")
+            since = done
+            for turn in range(done, launches):
+                plain.advance()
+                for one in left:
+                    if one.sequence or self._within_budget():
+                        self._launch(one, turn, environment)
+            done = launches
+            left = [one for one in left if one.sequence]
+            for one in left:
+                one.ratios = self._ratios(suite, one, since)
+            left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
+            left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
+        return entered, next((one for one in left if self.is_better(one.ratios)), None)
+
+    def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
+        """The time saved over the table, weighted; a cell that takes as long saves nothing."""
+        return sum(
+            self.weight(cell) * (1 - math.exp(statistics.median(logs)))
+            for cell, logs in ratios.items()
+        )
+
+    def slower(self, ratios: Mapping[Key, Sequence[float]]) -> list[Key]:
+        """Cells that are slower beyond doubt, by more than the tolerance; corrected for their
+        number."""
+        cells = [cell for cell, logs in ratios.items() if logs]
+        found = [self._compare(ratios[cell], 0.95) for cell in cells]
+        adjusted = benjamini_hochberg([one.p for one in found])
+        return [
+            cell
+            for cell, one, p in zip(cells, found, adjusted, strict=True)
+            if p < self._alpha and one.ratio > 1 + self._tolerance
+        ]
+
+    def overall(
+        self, ratios: Mapping[Key, Sequence[float]], confidence: float = 0.95
+    ) -> Comparison | None:
+        """The time of the table with the value in force over that without, launch by launch."""
+        whole = sum(self.weight(cell) for cell in ratios)
+        count = min((len(logs) for logs in ratios.values()), default=0)
+        if not count or not whole:
+            return None
+        shares = [
+            sum(self.weight(cell) * math.exp(logs[at]) for cell, logs in ratios.items()) / whole
+            for at in range(count)
+        ]
+        return self._compare([math.log(one) for one in shares], confidence)
+
+    def is_better(self, ratios: Mapping[Key, Sequence[float]]) -> bool:
+        found = self.overall(ratios)
+        faster = found is not None and found.high is not None and found.high < 1
+        return faster and not self.slower(ratios)
+
+    def winner(self, one: Entered[Key], nprocs: int, ppn: int, removes: Sequence[str]) -> Winner:
+        """Raises ValueError for a value that has no overall ratio."""
+        found = self.overall(one.ratios)
+        if found is None:
+            raise ValueError("nothing was measured")
+        return Winner(
+            function=EVERY_FUNCTION,
+            nprocs=nprocs,
+            ppn=ppn,
+            bytes_from=0,
+            bytes_to=UNBOUNDED_BYTES,
+            variant=DEFAULT.variant,
+            configuration=dict(one.value),
+            search_speedup=1 / found.ratio,
+            speedup=1 / found.ratio,
+            speedup_low=1 / (found.high or found.ratio),
+            speedup_high=1 / (found.low or found.ratio),
+            removes=list(removes),
+            restrictions=[],
+        )
+
+    def record(
+        self,
+        number: int,
+        suite: str,
+        entered: Sequence[Entered[Key]],
+        best: Entered[Key] | None,
+        *,
+        nprocs: int,
+        ppn: int,
+        opened_by: Sequence[str] = (),
+    ) -> None:
+        """Keeps the search and its trials; nothing where nothing was tried."""
+        if not entered:
+            return
+        begun = [one for one in entered if one.sequence]
+        reason = counted(len(entered), "value")
+        out_of_time = len(entered) > len(begun)
+        reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "
+        reason += (
+            f"{label(DEFAULT.variant, dict(best.value))} saves the most, and no cell is slower"
+            if best is not None
+            else "none saves time and makes no cell slower"
+        )
+        record = Search(
+            round=number,
+            function=EVERY_FUNCTION,
+            nprocs=nprocs,
+            ppn=ppn,
+            bytes=0,
+            opened_by=list(opened_by),
+            outcome="nothing better" if best is None else "winner",
+            reason=reason,
+            trials=[self._trial(one) for one in begun],
+            suites=[suite, *(one.suite for one in begun)],
+        )
+        searches.put(self._lab.db, self._lab.campaign, record)
+
+    def _trial(self, one: Entered[Key]) -> Trial:
+        found = None if one.flaw else self.overall(one.ratios)
+        worse = [] if found is None else self.slower(one.ratios)
+        detail = ", ".join(f"slower: {cell.function} at {cell.bytes} B" for cell in worse[:3])
+        return Trial(
+            variant=DEFAULT.variant,
+            knobs=dict(one.value),
+            state="failed" if found is None else "measured",
+            ratio=None if found is None else found.ratio,
+            ratio_low=None if found is None else found.low,
+            ratio_high=None if found is None else found.high,
+            launches=found.n if found is not None else 0,
+            detail=one.flaw or detail,
+        )
+
+    def _within_budget(self) -> bool:
+        return self._lab.spent_seconds < self._budget_seconds
+
+    def _launch(self, one: Entered[Key], turn: int, environment: Mapping[str, str]) -> None:
+        """The launch of a value in a turn; one that fails is tried again."""
+        plan = self.plan(one.value)
+        extra = in_force_beside(environment, self._lab.starter.family, one.value)
+        while not one.flaw:
+            named = msgspec.structs.replace(
+                plan, name=f"{one.suite}-{one.sequence:03d}", seed=plan.seed + turn
+            )
+            run = self._lab.launch(one.suite, one.sequence, named, extra).run
+            one.sequence += 1
+            if run.outcome == "finished":
+                one.in_a_row = 0
+                one.rounds.append(turn)
+                one.flaw = self.checked(one.suite, one.sequence - 1)
+                return
+            one.in_a_row += 1
+            if one.in_a_row == IN_A_ROW:
+                one.flaw = f"launches fail with it in force: {run.reason}"
+
+    def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
+        """log(with the value / without), a launch each from the turn `since` on, of the cells that
+        all launches so far have."""
+        theirs, ours = self.seconds(plain, ()), self.seconds(one.suite, one.value)
+        before, after = _launches(theirs), _launches(ours)
+        turns = one.rounds
+        if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):
+            return {}
+        pairs = [(after[place], before[turn]) for place, turn in enumerate(turns)]
+        return {
+            cell: [
+                math.log(under[mine] / theirs[cell][other])
+                for (mine, other), turn in zip(pairs, turns, strict=True)
+                if turn >= since
+            ]
+            for cell, under in ours.items()
+            if cell in theirs and all(a in under and b in theirs[cell] for a, b in pairs)
+        }
+
+
+def _launches(seconds: Mapping[Key, Mapping[int, float]]) -> list[int]:
+    """Their numbers, in order."""
+    return sorted({number for times in seconds.values() for number in times})
+
+
+def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
+    """`environment`, with a value in force too. What a family takes out of force where it tries an
+    algorithm (the name of a rules file) stays: the value is tried with the exported files."""
+    found = libraries.beside(family, environment, dict(value))
+    return {name: text or environment.get(name, text) for name, text in found.items()}

@@ -1,0 +1,30 @@
+"""Non-blocking: to begin a message and to wait for it at once ⪯ the blocking call; a cell is a
+benchmark of overlap at a size.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.guidelines import Guidelines
+from plumbline.verify.index import Index
+from plumbline.verify.kinds import Candidate, Cell, kind
+
+NONBLOCKING, BLOCKING = "nonblocking", "blocking"
+
+
+@kind("nonblocking", letter="n", row="function", benchmarks=True)
+def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    if guidelines.nonblocking is None:
+        return []
+    return [
+        Cell(
+            guidelines.nonblocking.id,
+            "nonblocking",
+            left.function,
+            BLOCKING,
+            left.bytes,
+            (Candidate(left, msgspec.structs.replace(left, variant=BLOCKING)),),
+        )
+        for left in index.of_variant(NONBLOCKING)
+    ]

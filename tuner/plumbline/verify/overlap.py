@@ -1,0 +1,43 @@
+"""Overlap: a message beside work ⪯ the message alone, then the work (ratio of A. Denis, F. Trahay,
+ICPP 2016, at most 1). A cell is a benchmark at a size; its amounts of work are its candidates.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.guidelines import Guidelines
+from plumbline.verify.index import Index, Side
+from plumbline.verify.kinds import Candidate, Cell, kind
+
+OVERLAPPED, SERIALISED = "overlapped", "serialised"
+
+
+@kind("overlap", letter="o", row="function", benchmarks=True)
+def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    if guidelines.overlap is None:
+        return []
+    found: dict[tuple[str, int], list[Side]] = {}
+    for left in index.of_variant(OVERLAPPED):
+        found.setdefault((left.function, left.bytes), []).append(left)
+    return [
+        Cell(
+            guidelines.overlap.id,
+            "overlap",
+            function,
+            "",
+            size,
+            tuple(Candidate(one, _right(index, one), weight=float(len(lefts))) for one in lefts),
+        )
+        for (function, size), lefts in found.items()
+    ]
+
+
+def _right(index: Index, left: Side) -> Side:
+    """With the same work; there is one."""
+    work = left.variant.partition(":")[2]
+    for one in index.of_variant(SERIALISED):
+        same = (one.function, one.bytes) == (left.function, left.bytes)
+        if same and one.variant.partition(":")[2].split(",")[0] == work:
+            return one
+    return msgspec.structs.replace(left, variant=f"{SERIALISED}:{work}")
