@@ -126,9 +126,15 @@ def test_the_library_knows_no_size_of_some(
 ) -> None:
     """All calls go with the last range."""
     name, preset = knob(function), NO_SIZE[function]
-    for text, ends in [(f"{preset}:0-{2**20};0:{2**20 + 1}-{LAST}", False), (f"{preset}", True)]:
-        done, _ = run(intel_mpi, tmp_path, FAMILY.in_environment({name: text}), (function, 4096))
-        assert (done.status != 0) == ends, text
+
+    def ends(text: str) -> bool:
+        knobs = FAMILY.in_environment({name: text})
+        return run(intel_mpi, tmp_path, knobs, (function, 4096))[0].status != 0
+
+    if ends(f"0:0-{LAST}"):
+        pytest.skip(f"the library's own preset of {function} does not fit on this processor")
+    assert not ends(f"{preset}:0-{2**20};0:{2**20 + 1}-{LAST}")
+    assert ends(str(preset))
 
 
 @pytest.mark.mpi

@@ -15,7 +15,7 @@ import pytest
 from plumbline import into_ranks, libraries, process
 from plumbline.canary import Canary
 from plumbline.libraries import Installation
-from plumbline.libraries.intelmpi import FALLBACKS_FAIL, spoilt
+from plumbline.libraries.intelmpi import LOUD, spoilt
 from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.proof import Failed, Outcomes, environment_of, prove
@@ -37,7 +37,7 @@ class TestIntelMpi(Conformance):
     same = (("Copyright 2003-2025", "Copyright 2003-2026"), ("Enable or disable", "Switch"))
     different = (("2ac2f63", "2ac2f64"), ("20251215", "20251216"), ("2021.17.2", "2021.17.1"))
     own = ("I_MPI_ROOT", "LD_LIBRARY_PATH", "FI_PROVIDER_PATH")
-    loud = (FALLBACKS_FAIL,)
+    loud = tuple(LOUD)
     winners = (tuned("MPI_Bcast", 3, 8, 64), tuned("MPI_Barrier", 2))
     complaints = (
         "MPI startup(): Incorrect algorithm: BCAST=23, will be ignored\n",
@@ -163,11 +163,11 @@ def test_a_spoilt_value_has_the_same_ranges() -> None:
     assert FAMILY.canaries(names, Path("/none")) == [
         Canary(
             name="I_MPI_ADJUST_REDUCE_SCATTER",
-            environment=names | {"I_MPI_ADJUST_REDUCE_SCATTER": "99", FALLBACKS_FAIL: "1"},
+            environment=names | LOUD | {"I_MPI_ADJUST_REDUCE_SCATTER": "99"},
             functions=("MPI_Reduce_scatter",),
             fails="launch",
             says=r"\bREDUCE_SCATTER: algo #\S+ has fallback",
-            control=names | {FALLBACKS_FAIL: "1"},
+            control=names | LOUD,
         )
     ]
 

@@ -24,6 +24,10 @@ from plumbline_exporters.impi_ranges import ADJUST, SILENT
 from . import Installation, Knob, family, hydra
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
+# What makes a launch end at a preset that does not fit. On some processors the one that the library
+# itself takes for barriers does not, and ranks start from barriers: they get dissemination, which
+# always fits.
+LOUD = {FALLBACKS_FAIL: "1", f"{ADJUST}BARRIER": "1"}
 NO_SUCH_PRESET = "99"
 _COMPLAINT = re.compile(
     r"MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
@@ -106,7 +110,7 @@ class IntelMpi:
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = dict(knobs)
         if any(name.startswith(ADJUST) for name in knobs):
-            values[FALLBACKS_FAIL] = "1"
+            values = LOUD | values
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
@@ -114,7 +118,7 @@ class IntelMpi:
         so this shows that the variable decides the function; not where one range ends. Some
         functions fall back where nothing is set, too, so that the control is as loud."""
         del folder
-        loud = {**environment, FALLBACKS_FAIL: "1"}
+        loud = {**LOUD, **environment}
         return [
             Canary(
                 name=name,
