@@ -184,6 +184,9 @@ static bool finish_threads(struct pl_parser *parser, struct pl_overlap *cell)
             return pl_refuse_token(parser, "bench", bench->name, "say how many threads");
         cell->requests = cell->threads; /* a message each */
     }
+    if (cell->spare && bench->threads)
+        return pl_refuse_token(parser, "bench", bench->name,
+                               "its threads take the spare units; leave out spare");
     if (cell->spare && !cell->helper)
         return pl_refuse(parser, "spare=1 says where a helper runs; write helper=1 too");
     for (const struct pl_overlap *other = all; other < cell; other++)

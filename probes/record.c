@@ -298,6 +298,7 @@ void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, 
     pl_json_integer(json, "requests", cell->requests);
     pl_json_integer(json, "threads", cell->threads);
     pl_json_bool(json, "helper", cell->helper);
+    pl_json_bool(json, "spare", cell->spare);
     pl_json_bool(json, "delivered", ns != NULL);
     record_list(json, "communication_ns", ns, count);
     record_list(json, "computation_ns", ns ? ns + count : NULL, count);

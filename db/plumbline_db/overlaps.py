@@ -17,13 +17,14 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     db.many(
         """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
-               :computation, :both, :rank, :function, :requests, :threads, :helper)""",
+               :computation, :both, :rank, :function, :requests, :threads, :helper, :spare)""",
         [
             msgspec.structs.asdict(one)
             | {
                 "run": run,
                 "position": position,
                 "helper": int(one.helper),
+                "spare": int(one.spare),
                 "delivered": int(one.delivered),
                 "communication": blob(one.communication_ns),
                 "computation": blob(one.computation_ns),
@@ -69,16 +70,16 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
     order in which they were measured, latency at the end."""
     rows = db.rows(
         """SELECT cell, bench, bytes, sent, kernel, work_ns, test_ns, units, latencies, halves,
-               rank, function, requests, threads, helper, delivered, communication, computation,
-               both, position
+               rank, function, requests, threads, helper, spare, delivered, communication,
+               computation, both, position
            FROM overlap WHERE run = :run ORDER BY position""",
         {"run": run},
     )
     names = Overlap.__struct_fields__
     placed = _traces(db, run)
     for row in rows:
-        values = (*row[:14], bool(row[14]), bool(row[15]), *map(times, row[16:19]))
-        placed[row[19]] = Overlap(**dict(zip(names, values, strict=True)))
+        values = (*row[:14], *map(bool, row[14:17]), *map(times, row[17:20]))
+        placed[row[20]] = Overlap(**dict(zip(names, values, strict=True)))
     cells = [placed[position] for position in sorted(placed)]
     found = [
         OverlapLatency(when, times(ns))

@@ -201,8 +201,9 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     alone and both, triple by triple. A time of communication is (ns - `latencies` times that of an
     empty message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work
     for `work_ns` by the calibration; `requests` pending to each peer; `function` of a collective
-    benchmark, else empty; `helper`: a thread of the probe asks the library meanwhile. Without
-    `delivered` the data that came were not those that were sent, and nothing was timed."""
+    benchmark, else empty; `helper`: a thread of the probe asks the library meanwhile, on a
+    `spare` core. Without `delivered` the data that came were not those that were sent, and nothing
+    was timed."""
 
     cell: int
     bench: str
@@ -219,6 +220,7 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     requests: int
     threads: int
     helper: bool
+    spare: bool
     delivered: bool
     communication_ns: list[int]
     computation_ns: list[int]

@@ -7,6 +7,8 @@
 #include "measure/types.h"
 #include "overlap/bench.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,10 @@ int64_t pl_collective_set(struct pl_collective *collective, const struct pl_over
                           MPI_Comm comm)
 {
     struct pl_arguments *arguments = &collective->arguments;
+    const char *blocking = pl_function_name(cell->function) + strlen("MPI_");
     collective->begun = case_of(cell);
+    snprintf(collective->name, sizeof collective->name, "MPI_I%c%s",
+             tolower((unsigned char)blocking[0]), blocking + 1);
     pl_arguments_set(arguments, &collective->begun, collective->world, &collective->buffers, comm);
     return arguments->shape.total * (int64_t)pl_types[collective->begun.type].size;
 }
@@ -75,7 +80,7 @@ static int64_t active(const struct pl_round *round)
     int64_t begin = round->clock->now_ns();
     int64_t event = pl_trace_start(round->trace);
     pl_immediate_start(call, round->pending);
-    pl_trace_stop(round->trace, pl_function_name(call->function), -1, event);
+    pl_trace_stop(round->trace, round->collective->name, -1, event);
     if (round->part == PL_PART_BOTH)
         pl_compute(round, round->pending, 1);
     pl_wait(round, round->pending, 1);

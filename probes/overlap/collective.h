@@ -10,6 +10,7 @@ struct pl_collective {
     struct pl_buffers buffers;
     struct pl_case begun;
     struct pl_arguments arguments;
+    char name[48]; /* of the call that begins it */
 };
 
 /* Memory for the largest collective cell of a plan. Collective, where the plan has any. False:

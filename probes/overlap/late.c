@@ -2,14 +2,14 @@
  * then tells eager from rendezvous: an eager send leaves its data and returns, a rendezvous waits
  * for the receive. With pieces of work the library is asked between them, as receivers must be that
  * are to give back a fragment before they know what it is. Communication alone is the same with a
- * receiver in time. The work begins after the word of the sender: a send that waits is never short
- * because the sender was late itself. */
+ * receiver in time. The work begins after the word of the sender, whose time begins before it: a
+ * send that waits is never short because the sender was late itself. */
 #include "overlap/bench.h"
 
 static int64_t active(const struct pl_round *round)
 {
-    pl_signal(round, PL_TAG_READY);
     int64_t begin = round->clock->now_ns();
+    pl_signal(round, PL_TAG_READY);
     pl_send(round, round->out, round->peer);
     int64_t ns = round->clock->now_ns() - begin;
     pl_signal(round, PL_TAG_DONE);

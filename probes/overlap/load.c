@@ -90,8 +90,8 @@ static int64_t computation(const struct pl_round *round)
         pl_team_wait(round->team);
     }
     int64_t ns = round->clock->now_ns() - begin;
-    pl_signal(round, PL_TAG_DONE);
-    pl_await(round, PL_TAG_DONE);
+    PMPI_Sendrecv(NULL, 0, MPI_BYTE, round->peer, PL_TAG_DONE, NULL, 0, MPI_BYTE, round->peer,
+                  PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
     return ns;
 }
 

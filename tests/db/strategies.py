@@ -122,6 +122,7 @@ def overlaps(draw: st.DrawFn) -> Overlap:
         draw(small),
         draw(st.booleans()),
         draw(st.booleans()),
+        draw(st.booleans()),
         communication,
         computation,
         both,

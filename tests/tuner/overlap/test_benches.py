@@ -36,7 +36,15 @@ def test_collectives_are_those_of_the_probe() -> None:
 )
 def test_names(name: str, wanted: benches.Bench) -> None:
     assert benches.of(name) == wanted
-    assert benches.names(f"{name},collectives,{name}") == (name, "collectives")
+    given = benches.names(f"{name},collectives,{name}", groups=True)
+    assert given == (name, "collectives")
+    with pytest.raises(UsageError, match="name them one by one"):
+        benches.names(f"{name},collectives")
+
+
+def test_one_way_to_write_a_benchmark() -> None:
+    given = benches.names("sender:1,sender,multiple,collective:MPI_Iallreduce")
+    assert given == ("sender", "multiple:2", "collective:MPI_Iallreduce")
 
 
 @pytest.mark.parametrize("name", ["collective", "collective:MPI_Bcast", "ring:0", "ring:x", ""])

@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 
 from plumbline.overlap.knobs import given, require_in_force
+from plumbline.settings import Settings
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import fake_mpi, simulated
 
+WHERE = Settings(nprocs=2)
 BCAST = "coll_tuned_bcast_algorithm"
 
 
 def test_settings_with_what_they_want_beside_them() -> None:
     bench = simulated.bench()
-    assert given(bench, []) == ()
-    found = given(bench, ["btl_vader_eager_limit=8192", f"{BCAST}=chain"])
-    assert found == given(bench, [f"{BCAST}=chain", "btl_vader_eager_limit=8192"])
+    assert given(bench, [], WHERE) == ()
+    found = given(bench, ["btl_vader_eager_limit=8192", f"{BCAST}=chain"], WHERE)
+    assert found == given(bench, [f"{BCAST}=chain", "btl_vader_eager_limit=8192"], WHERE)
     assert {("btl_vader_eager_limit", "8192"), (BCAST, "chain")} <= set(found)
 
 
@@ -33,7 +35,7 @@ def test_settings_with_what_they_want_beside_them() -> None:
 )
 def test_what_is_no_setting(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        given(simulated.bench(), words)
+        given(simulated.bench(), words, WHERE)
 
 
 def test_a_setting_under_which_nothing_starts(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from plumbline.overlap.metric import latency, ratio, slowdown
 from plumbline_db.records import Overlap
 
 CELL = Overlap(
-    0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, True, [], [], []
+    0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, False, True, [], [], []
 )
 
 

@@ -13,10 +13,10 @@ from plumbline_db.errors import UsageError
 def test_this_machine_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """With ranks bound where each has a processing unit."""
     monkeypatch.setattr(place, "processing_units", lambda: 2)
-    found = place.settings(None, {"nprocs": None, "nodes": None}, 300.0)
-    assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (2, 1, 300.0)
+    found = place.settings(None, {"nprocs": None, "nodes": None})
+    assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (2, 1, 120.0)
     assert found.placement(2).bind == "core" and place.facts(found) != []
-    more = place.settings(None, {"nprocs": 4096, "nodes": None}, 300.0)
+    more = place.settings(None, {"nprocs": 4096, "nodes": None})
     assert more.placement(2).bind == "" and place.facts(more) == []
 
 
@@ -26,13 +26,13 @@ def test_what_a_campaign_file_says_of_places_is_taken(tmp_path: Path) -> None:
         'nprocs = 4\nsizes = [1, 2]\nlaunch_timeout_seconds = 9.0\nbind = "core"\n'
         '[hosts]\nnames = ["one", "two"]\n[environment]\nOMPI_MCA_btl = "self,tcp"\n'
     )
-    found = place.settings(file, {"nprocs": None, "bind": None}, 300.0)
+    found = place.settings(file, {"nprocs": None, "bind": None})
     assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (4, 2, 9.0)
     assert found.placement(None).bind == "core" and found.fixed == {"OMPI_MCA_btl": "self,tcp"}
     (facts,) = place.facts(found)
     for word in ("one", "two", "core", "self,tcp"):
         assert word in facts
-    other = place.settings(file, {"nprocs": 2, "bind": "none"}, 300.0)
+    other = place.settings(file, {"nprocs": 2, "bind": "none"})
     assert other.nprocs == 2 and place.facts(other) != [facts]
 
 
@@ -50,4 +50,4 @@ def test_places_where_nothing_can_overlap(text: str, said: str, tmp_path: Path) 
     file = tmp_path / "campaign.toml"
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
-        place.settings(file, {}, 300.0)
+        place.settings(file, {})

@@ -135,6 +135,18 @@ def test_patterns_and_collectives_on_the_real_library(tmp_path: Path) -> None:
     assert local.returncode == 2 and "no non-blocking form" in local.stderr
 
 
+@pytest.mark.mpi
+def test_all_collectives(tmp_path: Path) -> None:
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
+    words = ["overlap", "--benches", "collectives", "--sizes", "64", "--work", "5", "--json"]
+    words += ["--triples", "2", "--launches", "1", "--db", str(tmp_path / "plumbline.db")]
+    said = plumbline(*words)
+    assert said.returncode == 0, said.stderr
+    cells = json.loads(said.stdout)["cells"]
+    assert len({one["bench"] for one in cells}) == 16 and len(cells) == 32
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -167,7 +167,7 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
     """Measured once; asked again it is read."""
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
-    words = ["overlap", "timeline", "--bench", "both", "--bytes", "65536", "--work-us", "50"]
+    words = ["overlap", "timeline", "--bench", "both", "--bytes", "65536", "--work", "50"]
     words += ["--part", "all", "--db", str(tmp_path / "plumbline.db")]
     svg, file = tmp_path / "line.svg", tmp_path / "trace.json"
     said = plumbline(*words, "--json", "--picture", svg, "--trace", file)
@@ -193,7 +193,7 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
         (["--bench", "multiple:2"], "one thread a rank"),
         (["--bench", "sender,receiver", "--trace", "TRACE"], "of one benchmark"),
         (["--setting", "nothing"], "NAME=VALUE"),
-        (["--work-us", "0"], "--work-us"),
+        (["--work", "0"], "--work"),
         (["--picture", "missing/line.svg"], "name a file in a folder that is there"),
     ],
 )

@@ -162,6 +162,30 @@ def map_option(function: Function) -> Function:
     )(function)
 
 
+def place_options(function: Function) -> Function:
+    """Where the ranks of an overlap command are (overlap/place.py)."""
+    file = click.option(
+        "--campaign-file",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, "
+        "slurm, pbs or flux of a campaign file.",
+    )
+    nprocs = click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: 2).")
+    for option in (file, map_option, bind_option, nodes_option, nprocs):
+        function = option(function)
+    return function
+
+
+def setting_option(function: Function) -> Function:
+    """Settings of the library in every launch of an overlap command (overlap/knobs.py)."""
+    return click.option(
+        "--setting",
+        "pairs",
+        multiple=True,
+        help="NAME=VALUE: the library with this setting, in every launch.",
+    )(function)
+
+
 def records_option(function: Function) -> Function:
     return click.option(
         "--records",

@@ -53,16 +53,7 @@ class Parts(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: 2).")
-@common.nodes_option
-@common.bind_option
-@common.map_option
-@click.option(
-    "--campaign-file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, slurm, "
-    "pbs or flux of a campaign file.",
-)
+@common.place_options
 @click.option("--benches", help="Benchmarks, with commas between (default: the six of --quick).")
 @click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
 @click.option("--full", is_flag=True, help="Every cell by √2, also where nothing changes.")
@@ -87,13 +78,7 @@ class Parts(click.Group):
     "beside the work or on a core to itself.",
 )
 @click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
-@click.option(
-    "--setting",
-    "--knob",
-    "knobs",
-    multiple=True,
-    help="NAME=VALUE: the library with this setting, in every launch.",
-)
+@common.setting_option
 @click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
 @click.option("--seed", type=int, default=1, show_default=True)
@@ -130,7 +115,7 @@ def command(
     kernel: str,
     aid: Aid | None,
     test_us: int,
-    knobs: tuple[str, ...],
+    pairs: tuple[str, ...],
     triples: int,
     launches: int | None,
     seed: int,
@@ -186,7 +171,7 @@ def command(
     microseconds = common.sizes_of(work, "--work") if work else []
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
-    chosen = names.names(benches) if benches else names.QUICK
+    chosen = names.names(benches, groups=True) if benches else names.QUICK
     settings = suite.Settings(
         nprocs or place.NPROCS,
         chosen,
@@ -202,16 +187,17 @@ def command(
         adaptive=not (quick or full or sizes or work),
     )
     asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
-    where = place.settings(campaign_file, asked, duration.limit(suite.every_plan(settings)))
+    where = place.settings(campaign_file, asked)
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.nprocs,
-        knobs=settings_of.given(bench, knobs),
+        knobs=settings_of.given(bench, pairs, where),
         benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
     )
-    settings = aids.in_force(settings, bench)
+    settings = aids.in_force(suite.with_loads(settings, bench), bench, where)
+    where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = loop.starter(bench, where)
     for name in settings.benches:
         refusal = starter.refusal(suite.plan(settings, name).text())
@@ -232,7 +218,7 @@ def command(
                 lab = Laboratory(db, row.id, starter, bar)
                 found = suite.run(lab, row, settings, bar.expect)
         weak = conditions.found(db, row)
-        threshold = thresholds.stored(db, row, settings.knobs)
+        threshold = thresholds.stored(db, row, settings.knobs, place.facts(where))
     known = classes.of(found)
     said = words.of_library(known, threshold)
     for weakness in weak:

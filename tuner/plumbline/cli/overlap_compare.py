@@ -198,10 +198,13 @@ def _heading(compared: Between) -> Iterator[str]:
 def _table(totals: Sequence[Total]) -> Table:
     from rich.table import Table
 
+    from plumbline.overlap.benches import LOAD
+
     table = Table(box=None, pad_edge=False)
     table.add_column("benchmark", no_wrap=True)
     names = (
         *("cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
+        "regret A / B",
         *("A overlaps more", "B overlaps more"),
     )
     for name in names:
@@ -213,6 +216,7 @@ def _table(totals: Sequence[Total]) -> Table:
             *map(str, (one.cells, one.a_shorter, one.b_shorter)),
             f"{one.times:.3g}",
             "" if one.work is None else f"{one.work:.3g}",
+            "" if one.bench == LOAD else f"{one.regret_a:.2f} / {one.regret_b:.2f}",
             *map(str, (one.a_overlaps_more, one.b_overlaps_more)),
             _furthest(one),
         )

@@ -8,14 +8,10 @@ import click
 
 from . import common
 
-_LIMIT_SECONDS = 120.0  # of a launch
-
 
 @click.command("thresholds", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-n", "--nprocs", type=click.IntRange(2), default=2, show_default=True, help="Ranks.")
-@click.option(
-    "--setting", "pairs", multiple=True, help="NAME=VALUE: the library with this setting."
-)
+@common.place_options
+@common.setting_option
 @click.option("--triples", type=click.IntRange(4), default=15, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
@@ -23,7 +19,11 @@ _LIMIT_SECONDS = 120.0  # of a launch
 @common.db_option
 @common.json_option
 def command(
-    nprocs: int,
+    nprocs: int | None,
+    nodes: int | None,
+    bind: str | None,
+    map_by: str | None,
+    campaign_file: Path | None,
     pairs: tuple[str, ...],
     triples: int,
     seed: int,
@@ -53,20 +53,27 @@ def command(
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    where = place.settings(None, {"nprocs": nprocs}, _LIMIT_SECONDS)
-    bench = workbench(mpi_prefix)
-    settings = thresholds.Settings(nprocs, settings_of.given(bench, pairs), triples, seed)
+    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
+    where = place.settings(campaign_file, asked)
+    database = common.database(db_path)
+    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
+    knobs = settings_of.given(bench, pairs, where)
+    facts = tuple(place.facts(where))
+    settings = thresholds.Settings(where.nprocs, knobs, triples, seed, facts)
     starter = loop.starter(bench, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
-    with Database.open(common.database(db_path), write=True) as db:
-        row = thresholds.begin(db, bench, settings, new=new)
-        settings_of.require_in_force(starter, settings.knobs)
+    with Database.open(database, write=True) as db:
+        placement = where.placement(bench.launcher.processing_units())
+        row = thresholds.begin(db, bench, settings, placement, new=new)
+        starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
+        if row.state != "finished":
+            settings_of.require_in_force(starter, settings.knobs)
         with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
             found = thresholds.run(Laboratory(db, row.id, starter, bar), row, settings)
     if as_json:
-        common.print_json({"id": row.id, "nprocs": nprocs, **msgspec.to_builtins(found)})
+        common.print_json({"id": row.id, "nprocs": where.nprocs, **msgspec.to_builtins(found)})
     else:
         for line in words.of_threshold(found):
             click.echo(line)

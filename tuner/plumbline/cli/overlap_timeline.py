@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from plumbline.overlap.timeline import Part, Timeline
-    from plumbline.workbench import Workbench
     from plumbline_db.records import ProbeRecord
 
 
@@ -30,13 +29,14 @@ _MESSAGES = 8  # in the text
 )
 @click.option("--bytes", "size", type=click.IntRange(1, 1 << 30), default=524288, show_default=True)
 @click.option(
-    "--work-us",
+    "--work",
+    "work_us",
     type=click.IntRange(1, 10_000_000),
     default=200,
     show_default=True,
     help="Microseconds of work.",
 )
-@click.option("-n", "--nprocs", type=click.IntRange(2), default=2, show_default=True, help="Ranks.")
+@common.place_options
 @click.option(
     "--kernel",
     type=click.Choice(["registers", "memory"]),
@@ -45,9 +45,7 @@ _MESSAGES = 8  # in the text
     help="What the work is.",
 )
 @click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
-@click.option(
-    "--setting", "settings", multiple=True, help="NAME=VALUE: the library with this parameter."
-)
+@common.setting_option
 @click.option(
     "--part",
     type=click.Choice(["both", "communication", "all"]),
@@ -70,10 +68,14 @@ def command(
     benches: str,
     size: int,
     work_us: int,
-    nprocs: int,
+    nprocs: int | None,
+    nodes: int | None,
+    bind: str | None,
+    map_by: str | None,
+    campaign_file: Path | None,
     kernel: str,
     test_us: int,
-    settings: tuple[str, ...],
+    pairs: tuple[str, ...],
     part: str,
     seed: int,
     picture: Path | None,
@@ -91,7 +93,7 @@ def command(
 
     \b
     Example:
-      plumbline overlap timeline --bench sender --bytes 524288 --work-us 200 --picture sender.svg
+      plumbline overlap timeline --bench sender --bytes 524288 --work 200 --picture sender.svg
       plumbline overlap timeline --bench receiver --part all --trace receiver.json
     """
     from plumbline import campaign as loop
@@ -109,29 +111,35 @@ def command(
             raise UsageError(f"{name} has threads; events are recorded of one thread a rank")
     if trace is not None and len(chosen) > 1:
         raise UsageError("a trace file is of one benchmark; name one, or leave out --trace")
-    bench = workbench(mpi_prefix)
+    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
+    where = place.settings(campaign_file, asked)
+    database = common.database(db_path)
+    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     wanted = suite.Settings(
-        nprocs,
+        where.nprocs,
         chosen,
         (size,),
         (1000 * work_us,),
         kernel,
         "test" if test_us else "none",
         1000 * test_us,
-        settings_of.given(bench, settings),
+        settings_of.given(bench, pairs, where),
         launches=1,
         seed=seed,
         command="overlap timeline",
     )
     limit = duration.limit(traced.plan(wanted, name) for name in chosen)
-    starter = loop.starter(bench, place.settings(None, {"nprocs": nprocs}, limit))
+    starter = loop.starter(bench, place.patient(where, limit))
     for name in chosen:
         refusal = starter.refusal(traced.plan(wanted, name).text())
         if refusal is not None:
             raise UsageError(f"the probe refuses this: {refusal}")
-    with Database.open(common.database(db_path), write=True) as db:
-        row = suite.begin(db, bench, wanted, new=new)
-        settings_of.require_in_force(starter, wanted.knobs)
+    with Database.open(database, write=True) as db:
+        placement = where.placement(bench.launcher.processing_units())
+        row = suite.begin(db, bench, wanted, new=new, placement=placement, place=place.facts(where))
+        starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
+        if row.state != "finished":
+            settings_of.require_in_force(starter, wanted.knobs)
         with common.Bar(in_all=len(chosen)) as bar:
             records = traced.run(Laboratory(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
@@ -141,7 +149,7 @@ def command(
         from plumbline import chart
         from plumbline.overlap import timeline_chart
 
-        sheet = timeline_chart.sheet(_title(bench, settings), found)
+        sheet = timeline_chart.sheet(suite.title(bench.installation.library, wanted), found)
         common.write(picture, chart.drawn(sheet, picture))
     if trace is not None:
         common.write(trace, _trace_file(found[0], records[chosen[0]]))
@@ -152,11 +160,6 @@ def command(
         for path in filter(None, (picture, trace)):
             click.echo(path)
     return 0
-
-
-def _title(bench: Workbench, settings: Sequence[str]) -> str:
-    library = bench.installation.library.version_string.partition(",")[0]
-    return ", ".join([library, *settings])
 
 
 def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:

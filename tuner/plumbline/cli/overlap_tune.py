@@ -37,7 +37,9 @@ _SIZES = "4096,16384,65536,262144,1048576"
     show_default=True,
     help="Of the shorter of message and work, so much may come on top of the longer.",
 )
-@click.option("--settings", help="Settings to try, with commas between (default: all of overlap).")
+@click.option(
+    "--try", "tried", help="Settings to try, with commas between (default: all of overlap)."
+)
 @click.option("--triples", type=click.IntRange(3), default=15, show_default=True)
 @click.option("--launches", type=int, help="Launches of the first look (default 9).")
 @click.option("--launches-max", type=int, help="Of what stays undecided, at most (default 30).")
@@ -85,6 +87,8 @@ def command(
     for name in chosen:
         if name == names.LOAD:
             raise UsageError("--benches load: it has no work beside a message")
+        if name.startswith(names.MULTIPLE):
+            raise UsageError(f"--benches {name}: benchmarks of one thread are tuned")
     asked = Asked(chosen, tuple(sorted(set(common.sizes_of(sizes)))), limit, triples)
     settings = _settings(campaign_file, options)
     database = common.database(db_path)
@@ -108,7 +112,7 @@ def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
         "budget_seconds": options["max_time"],
         "seed": options["seed"],
         "rounds": 0 if options["verify_only"] else None,
-        "settings": options["settings"].split(",") if options["settings"] else None,
+        "settings": options["tried"].split(",") if options["tried"] else None,
         "guidelines": ["OV1", "OV2"],
     }
     known = settings_file.read(file) if file else {}

@@ -19,6 +19,7 @@ from plumbline_db.errors import UsageError
 
 if TYPE_CHECKING:
     from plumbline.overlap.suite import Settings
+    from plumbline.settings import Settings as CampaignSettings
     from plumbline.workbench import Workbench
 
 HELPERS = ("helper", "spare")  # a thread of the probe
@@ -42,19 +43,21 @@ def environment(plan: Plan) -> dict[str, str]:
     return {}
 
 
-def in_force(settings: Settings, bench: Workbench) -> Settings:
-    """The settings with the knobs that their aid wants. Raises UsageError where the library or this
-    machine does not have what it takes."""
-    units = processing_units()
+def in_force(settings: Settings, bench: Workbench, where: CampaignSettings) -> Settings:
+    """The settings with the knobs that their aid wants. Raises UsageError where the library or the
+    machine of the ranks does not have what it takes."""
+    units = bench.launcher.processing_units() or processing_units()
+    ranks = where.ppn
     if settings.aid == "spare":
-        pairs = all(benches.of(name).bench in benches.IN_PAIRS for name in settings.benches)
-        require_spare(settings.nprocs, 2 if pairs else settings.nprocs, units)
+        every = [benches.of(name).bench for name in settings.benches]
+        if benches.LOAD in every or benches.MULTIPLE in every:
+            raise UsageError("--aid spare: threads of load and multiple take the spare cores")
+        pairs = all(one in benches.IN_PAIRS for one in every)
+        require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings
     values = {name: one.value for name, one in bench.knobs.items()} | dict(settings.knobs)
-    knobs = of_library(
-        bench.space.progress, bench.installation.library.id, values, settings.nprocs, units
-    )
+    knobs = of_library(bench.space.progress, bench.installation.library.id, values, ranks, units)
     merged = dict(settings.knobs) | knobs
     return msgspec.structs.replace(settings, knobs=tuple(sorted(merged.items())))
 

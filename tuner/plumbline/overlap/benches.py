@@ -19,6 +19,8 @@ _COLLECTIVES = "collectives"
 _LOCAL = frozenset({"MPI_Reduce_local"})  # no non-blocking form
 LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
 MULTIPLE = "multiple"  # with a number after a colon: of threads a side, each with its own messages
+# Those whose timed side makes blocking calls where nothing is computed.
+_BLOCKING = frozenset({"sender", "both", "vector", "structure", "overhead", "ring", MULTIPLE})
 IN_PAIRS = _PAIRS | {LOAD, MULTIPLE}  # between the first and the last rank
 ALL = (*QUICK, *sorted(_MORE_RANKS), _COLLECTIVE, LOAD, MULTIPLE)
 
@@ -36,6 +38,11 @@ class Bench(msgspec.Struct, frozen=True):
     function: str = ""
     requests: int = 1
     threads: int = 0
+
+    @property
+    def blocking(self) -> bool:
+        """Whether its communication alone is made of other calls than what begins and waits."""
+        return self.bench in _BLOCKING
 
 
 def of(name: str) -> Bench:
@@ -58,13 +65,25 @@ def of(name: str) -> Bench:
     )
 
 
-def names(text: str) -> tuple[str, ...]:
-    """With commas between. Raises UsageError where one is unknown."""
-    found = tuple(dict.fromkeys(text.split(",")))
-    for name in found:
-        if name != _COLLECTIVES:
-            of(name)
-    return found
+def names(text: str, *, groups: bool = False) -> tuple[str, ...]:
+    """With commas between, each in one way of writing it; with `groups` also `collectives`
+    (`expanded`). Raises UsageError where one is unknown."""
+    if not groups and _COLLECTIVES in text.split(","):
+        raise UsageError("collectives: name them one by one here (collective:MPI_Iallreduce)")
+    found = (name if name == _COLLECTIVES else _usual(of(name)) for name in text.split(","))
+    return tuple(dict.fromkeys(found))
+
+
+def _usual(one: Bench) -> str:
+    if one.function:
+        return _collective(one.function)
+    return written(one.bench, one.requests, one.threads)
+
+
+def written(bench: str, requests: int, threads: int) -> str:
+    """A benchmark of the probe, not a collective, as people write it."""
+    number = threads or (requests if requests > 1 else 0)
+    return f"{bench}:{number}" if number else bench
 
 
 def expanded(names: Sequence[str], functions: Sequence[str]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import msgspec
 
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
+from plumbline.overlap.regret import regret
 from plumbline.overlap.suite import Cell
 from plumbline_db.errors import UsageError
 
@@ -23,7 +24,7 @@ class Line(msgspec.Struct, frozen=True):
     """A cell of both sides. `overlap`: ratio of A less that of B; of the benchmark `load` the
     slowdown of A over that of B. `times`: time of communication and computation together, A over B.
     `…_told`: the 95 % intervals do not touch, and no side is noisy. `measured`: on both sides, not
-    inferred."""
+    inferred. `regret_…`: what each side takes beside the better message and work (regret.py)."""
 
     bench: str
     bytes: int
@@ -36,14 +37,16 @@ class Line(msgspec.Struct, frozen=True):
     overlap_told: bool
     times: float
     times_told: bool
+    regret_a: float
+    regret_b: float
     measured: bool
 
 
 class Total(msgspec.Struct, frozen=True):
     """Of a benchmark, over the `cells` that were measured on both sides: how often each side's time
-    is shorter, and its ratio lower, where that is told; the median of `times`, and that of the
-    times of computation alone, A over B: far from 1, a launch's calibration was another one, and
-    the sides did not do the same work (`load` has no amount of work); the cell where times lie
+    is shorter, and its ratio lower, where that is told; the medians of `times`, of the regrets, and
+    of the times of computation alone, A over B: far from 1, a launch's calibration was another one,
+    and the sides did not do the same work (`load` has no amount of work); the cell where times lie
     furthest apart, of those that are told."""
 
     bench: str
@@ -54,6 +57,8 @@ class Total(msgspec.Struct, frozen=True):
     b_overlaps_more: int
     times: float
     work: float | None
+    regret_a: float
+    regret_b: float
     furthest: Line | None
 
 
@@ -97,6 +102,7 @@ def _some(cells: Sequence[Cell]) -> str:
 
 def _line(ours: Cell, a: Ratio, theirs: Cell, b: Ratio) -> Line:
     load = ours.bench == LOAD
+    regret_a, regret_b = regret((a, b))
     return Line(
         bench=ours.bench,
         bytes=ours.bytes,
@@ -109,6 +115,8 @@ def _line(ours: Cell, a: Ratio, theirs: Cell, b: Ratio) -> Line:
         overlap_told=not (a.noisy or b.noisy) and _apart((a.low, a.high), (b.low, b.high)),
         times=a.both / b.both,
         times_told=_apart((a.both_low, a.both_high), (b.both_low, b.both_high)),
+        regret_a=regret_a,
+        regret_b=regret_b,
         measured=ours.launches > 0 and theirs.launches > 0,
     )
 
@@ -141,5 +149,7 @@ def total(bench: str, lines: Sequence[Line]) -> Total:
         work=None
         if bench == LOAD
         else statistics.median(one.a.computation / one.b.computation for one in chosen),
+        regret_a=statistics.median(one.regret_a for one in chosen),
+        regret_b=statistics.median(one.regret_b for one in chosen),
         furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
     )

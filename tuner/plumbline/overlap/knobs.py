@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline import side_by_side
+from plumbline.campaign import spare_cores
 from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.search.process import refuse_without_core
+from plumbline.settings import Settings
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db.errors import PlumblineError, UsageError
@@ -14,9 +17,9 @@ from plumbline_db.records import ConfigRecord
 Knobs = tuple[tuple[str, str], ...]
 
 
-def given(bench: Workbench, words: Sequence[str]) -> Knobs:
+def given(bench: Workbench, words: Sequence[str], where: Settings) -> Knobs:
     """Of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for what it does
-    not know."""
+    not know, and for threads that want cores which are not there."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -27,6 +30,7 @@ def given(bench: Workbench, words: Sequence[str]) -> Knobs:
         for knob, wanted in bench.space.with_needs(name, value).items():
             if found.setdefault(knob, wanted) != wanted:
                 raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {wanted}")
+    refuse_without_core(bench.space, found, spare_cores=spare_cores(bench, where))
     return knobs(found)
 
 

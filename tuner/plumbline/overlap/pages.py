@@ -16,7 +16,16 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from plumbline import chart
-from plumbline.overlap import between, difference_maps, heatmap, ranks, sheet, stored
+from plumbline.overlap import (
+    between,
+    classes,
+    difference_maps,
+    heatmap,
+    ranks,
+    sheet,
+    stored,
+    words,
+)
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.between import Between
 from plumbline.overlap.kept import Kept
@@ -71,6 +80,7 @@ def pages(db_path: Path) -> Pages:
             "overlap_campaign.html",
             one=one,
             picture=drawn,
+            words=words.of_library(classes.of(found.cells), None),
             tables=tables(found.cells),
             others=others[::-1],
         )
@@ -78,8 +88,9 @@ def pages(db_path: Path) -> Pages:
     def maps_json(request: Request) -> Response:
         with _opened(db_path) as db:
             found = read(db, stored.one(db, request.path_params["id"]))
-        cells = msgspec.to_builtins(found.cells)
-        return _json(between.about(found.stored) | {"cells": cells})
+        known = classes.of(found.cells)
+        said = {"cells": found.cells, "classes": known, "words": words.of_library(known, None)}
+        return _json(between.about(found.stored) | msgspec.to_builtins(said))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:

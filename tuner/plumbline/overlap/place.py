@@ -22,17 +22,16 @@ _ELSEWHERE = {
 NPROCS = 2
 
 
-def settings(file: Path | None, options: dict[str, Any], timeout_seconds: float) -> Settings:
+def settings(file: Path | None, options: dict[str, Any]) -> Settings:
     """Those of the keys of a campaign file that say where ranks are; what else it holds is about
-    collectives. `options` are put over them; a launch gets `timeout_seconds` where the file says
-    nothing. Raises UsageError."""
+    collectives. `options` are put over them. Raises UsageError."""
     values = {} if file is None else settings_file.read(file)
     where = settings_file.where(file)
     for key, why in _ELSEWHERE.items():
         if key in values:
             raise UsageError(f"{where}: {key}: {why}")
     taken = {key: values[key] for key in _TAKEN if key in values}
-    standing = {"nprocs": NPROCS, "launch_timeout_seconds": timeout_seconds}
+    standing = {"nprocs": NPROCS}
     return bound(settings_file.of(where, standing | taken, options))
 
 
@@ -42,6 +41,12 @@ def bound(chosen: Settings) -> Settings:
     here = all(getattr(chosen, key) is msgspec.UNSET for key in _WHERE)
     fits = here and chosen.nprocs <= processing_units()
     return msgspec.structs.replace(chosen, bind="core") if fits else chosen
+
+
+def patient(chosen: Settings, seconds: float) -> Settings:
+    """With so many seconds for a launch, where nobody has said otherwise."""
+    said = chosen.launch_timeout_seconds != Settings().launch_timeout_seconds
+    return chosen if said else msgspec.structs.replace(chosen, launch_timeout_seconds=seconds)
 
 
 def facts(chosen: Settings) -> list[str]:

@@ -6,21 +6,17 @@ among all configurations and w the shortest work alone. 1 is perfect overlap of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 
 from plumbline.overlap.metric import Ratio
 
 
-def ideal(cell: Iterable[Ratio]) -> float:
+def ideal(cell: Sequence[Ratio]) -> float:
     """Seconds that the same cell would take at best, by several configurations. ValueError: there
     are none."""
-    every = list(cell)
-    return max(min(one.communication for one in every), min(one.computation for one in every))
+    return max(min(one.communication for one in cell), min(one.computation for one in cell))
 
 
-def regret(cell: Mapping[str, Ratio]) -> dict[str, float]:
-    """Of each configuration, in the same cell; empty where there is none."""
-    if not cell:
-        return {}
-    best = ideal(cell.values())
-    return {name: one.both / best for name, one in cell.items()}
+def regret(cell: Sequence[Ratio]) -> list[float]:
+    """Of each configuration, in the same cell."""
+    return [one.both / ideal(cell) for one in cell]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from plumbline.overlap import benches
+from plumbline.overlap import benches, delivered
 from plumbline.overlap.metric import latency
 from plumbline.plan import OverlapCell
 from plumbline.verify.index import Side
@@ -18,7 +18,6 @@ from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED
 from plumbline_db import overlaps
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Case, Medians, Overlap, OverlapLatency
 
 Place = tuple[str, int]  # a benchmark as people name it, bytes
@@ -59,14 +58,16 @@ class Grid(msgspec.Struct, frozen=True):
         )
 
     def measured(self) -> list[Side]:
-        """The sides whose time is T_measured, in the order of the cells; and the blocking calls."""
+        """The sides whose time is T_measured, in the order of the cells; and the blocking calls,
+        where they are others."""
         found = []
         for bench in self.benches:
             for size in self.sizes:
                 for work in self._amounts(bench, size):
                     variant = f"{OVERLAPPED}:{work}" if work else NONBLOCKING
                     found.append(Side(bench, variant, size))
-                found.append(Side(bench, BLOCKING, size))
+                if benches.of(bench).blocking:
+                    found.append(Side(bench, BLOCKING, size))
         return found
 
     def medians(self, launches: Sequence[tuple[int, Measured]]) -> list[Medians]:
@@ -80,11 +81,13 @@ class Grid(msgspec.Struct, frozen=True):
         return [Medians(case_of(side), *values) for side, values in found.items()]
 
     def _amounts(self, bench: str, size: int) -> dict[str, int]:
-        """Nanoseconds of work by name; none at all has no name."""
+        """Nanoseconds of work by name; none at all has no name, and is of use where blocking calls
+        are others."""
         own = self.own_ns[bench, size]
         if own == self.fixed_ns:
             own += 1  # so that a record tells which one it is
-        return {"": 0, "work=message": own, f"work_us={self.fixed_ns // 1000}": self.fixed_ns}
+        none = {"": 0} if benches.of(bench).blocking else {}
+        return none | {"work=message": own, f"work_us={self.fixed_ns // 1000}": self.fixed_ns}
 
     def _sides(self, times: Measured) -> dict[Side, float]:
         found = {}
@@ -132,9 +135,7 @@ def read(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[int, 
 def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> None:
     """Raises PlumblineError where data did not come as they were sent."""
     for _, records in overlaps.of_suites(db, campaign, suites):
-        for one in records:
-            if isinstance(one, Overlap) and not one.delivered:
-                raise PlumblineError(f"{wrong(one)}; the library is wrong")
+        delivered.require(records)
 
 
 def _times(records: Iterable[object]) -> Measured:
@@ -150,16 +151,11 @@ def _times(records: Iterable[object]) -> Measured:
     return found
 
 
-def wrong(cell: Overlap) -> str:
-    return f"{name_of(cell)}: of {cell.bytes} bytes others came than were sent"
-
-
 def name_of(cell: Overlap) -> str:
     """As people write it."""
     if cell.function:
         return f"{cell.bench}:MPI_I{cell.function.removeprefix('MPI_').lower()}"
-    detail = cell.threads or (cell.requests if cell.requests > 1 else 0)
-    return f"{cell.bench}:{detail}" if detail else cell.bench
+    return benches.written(cell.bench, cell.requests, cell.threads)
 
 
 def case_of(side: Side) -> Case:

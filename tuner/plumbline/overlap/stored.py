@@ -16,7 +16,18 @@ from plumbline_db.records import Campaign, Library, Machine
 
 # Settings that say how much was measured, not how.
 _EXTENT = frozenset(
-    {"nprocs", "benches", "sizes", "work_ns", "triples", "launches", "seed", "command", "adaptive"}
+    {
+        "nprocs",
+        "benches",
+        "sizes",
+        "work_ns",
+        "triples",
+        "launches",
+        "seed",
+        "command",
+        "adaptive",
+        "loads",
+    }
 )
 
 

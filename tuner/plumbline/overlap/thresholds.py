@@ -9,15 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline import identity
-from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap import suite
-from plumbline.placement import here
+from plumbline.overlap import delivered, suite
+from plumbline.placement import Placement
 from plumbline.plan import OverlapCell, Plan
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Overlap
 
 _LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
@@ -28,12 +26,14 @@ _MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """`knobs` of the library, in force in all launches; `triples` of each size in a launch."""
+    """`knobs` of the library, in force in all launches; `triples` of each size in a launch;
+    `place`: where ranks are (place.py)."""
 
     nprocs: int = 2
     knobs: tuple[tuple[str, str], ...] = ()
     triples: int = 15
     seed: int = 1
+    place: tuple[str, ...] = ()
     command: str = "overlap thresholds"
 
 
@@ -51,9 +51,10 @@ class Found(msgspec.Struct, frozen=True):
 _NOTHING = Found(None, None, 0, 0)
 
 
-def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+def begin(
+    db: Database, bench: Workbench, settings: Settings, placement: Placement, *, new: bool
+) -> Campaign:
     """The row that the launches of these settings belong to."""
-    placement = here(settings.nprocs, processing_units())
     return identity.enter(db, bench, _text(settings), placement, new=new, mark="et")
 
 
@@ -97,22 +98,28 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
     return found
 
 
-def stored(db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...]) -> Found | None:
-    """What was found last for the machine and library of another row, with these knobs."""
+def stored(
+    db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...], place: Sequence[str]
+) -> Found | None:
+    """What was found last for the machine and library of another row, with these knobs, between
+    ranks in the same places."""
+    wanted = (other.machine, other.library_fingerprint, other.nprocs, other.nodes)
     for row in reversed(campaigns.every(db)):
-        same = (row.machine, row.library_fingerprint) == (other.machine, other.library_fingerprint)
-        if same and row.state == "finished" and _knobs_of(row) == knobs:
+        same = (row.machine, row.library_fingerprint, row.nprocs, row.nodes) == wanted
+        if same and row.state == "finished" and _how(row) == (knobs, tuple(place)):
             return _read(db, row)
     return None
 
 
-def _knobs_of(row: Campaign) -> tuple[tuple[str, str], ...] | None:
+def _how(row: Campaign) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]] | None:
     """None: a row of another command."""
     try:
         settings = msgspec.json.decode(row.settings, type=Settings)
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return None
-    return settings.knobs if settings.command == Settings().command else None
+    if settings.command != Settings().command:
+        return None
+    return settings.knobs, settings.place
 
 
 def _read(db: Database, campaign: Campaign) -> Found:
@@ -131,6 +138,7 @@ def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     launched = runs.listing(db, campaign.id, [_suite(number)])
     done = [one.id for one in launched if one.outcome == "finished"]
     records = overlaps.of_launch(db, done[-1]) if done else []
+    delivered.require(records)
     cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)
     told = {one.bytes: returns_early(one) for one in cells}
     return {size: early for size, early in told.items() if early is not None}
@@ -140,10 +148,6 @@ def returns_early(cell: Overlap) -> bool | None:
     """Whether a send ever returned in less than half the time that the receiver was late by. None
     where one takes as long with a receiver in time. Once is enough: where others take the cores, an
     eager send too waits for the receiver to have one; nothing makes a send that waits return."""
-    if not cell.delivered:
-        raise PlumblineError(
-            f"{cell.bench}: of {cell.bytes} bytes others came than were sent; the library is wrong"
-        )
     half = min(cell.computation_ns) / 2
     if min(cell.communication_ns) >= half:
         return None

@@ -27,7 +27,7 @@ Part = Literal["communication", "both"]
 COMPUTATION = "computation"
 _ARRIVAL, _FULL = "arrival", "full"
 _SENDS = frozenset({"MPI_Send", "MPI_Isend"})
-# Where the time of a rank goes, by the names of events.
+# Where the time of a rank goes, by the names of events; to begin are all calls MPI_I… too.
 KINDS = {
     "begin": frozenset({"MPI_Isend", "MPI_Irecv"}),
     COMPUTATION: frozenset({COMPUTATION}),
@@ -181,7 +181,7 @@ def split(timeline: Timeline, rank: int) -> dict[str, int]:
         kind: sum(
             _common(one.begin_ns, one.end_ns, 0, timeline.measured_ns)
             for one in timeline.lanes[rank]
-            if one.name in names
+            if one.name in names or (kind == "begin" and one.name.startswith("MPI_I"))
         )
         for kind, names in KINDS.items()
     }

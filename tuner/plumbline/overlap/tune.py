@@ -18,7 +18,7 @@ from plumbline.campaign import spare_cores
 from plumbline.exported import Files
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series
-from plumbline.overlap import candidates, sides
+from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import Grid
 from plumbline.plan import OverlapCell, Plan
 from plumbline.proven import Proven
@@ -31,7 +31,7 @@ from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, events, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Medians, Overlap, Verdict, Winner
+from plumbline_db.records import Campaign, Event, Medians, Verdict, Winner
 
 _PILOT = 2  # launches
 LEAST_NS = 1_000  # of work that is as long as a message
@@ -98,7 +98,9 @@ def begin(
         new=new,
         mark="ot",
         left_out=set(settings.fixed),
-        more=site,
+        more=[*site, f"work_us={bench.guidelines.overlap.work_us}"]
+        if bench.guidelines.overlap
+        else site,
     )
 
 
@@ -129,8 +131,7 @@ class Objective(Turns[Side]):
         lab = self._lab
         run = runs.get(lab.db, lab.campaign, suite, sequence)
         found = overlaps.of_launch(lab.db, run.id) if run else []
-        bad = [one for one in found if isinstance(one, Overlap) and not one.delivered]
-        return sides.wrong(bad[0]) if bad else ""
+        return delivered.flaw(found)
 
     def seconds(self, suite: str, value: Value) -> dict[Side, dict[int, float]]:
         del value

@@ -1,0 +1,25 @@
+"""Overlap cells whose data did not come as they were sent: the library is wrong, and nothing was
+timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Overlap
+
+
+def flaw(records: Iterable[object]) -> str:
+    """Of the first such cell; empty: there is none."""
+    for one in records:
+        if isinstance(one, Overlap) and not one.delivered:
+            what = f"{one.bench} {one.function}".rstrip()
+            return f"{what}: of {one.bytes} bytes others came than were sent"
+    return ""
+
+
+def require(records: Iterable[object]) -> None:
+    """Raises PlumblineError where there is one."""
+    found = flaw(records)
+    if found:
+        raise PlumblineError(f"{found}; the library is wrong")
