@@ -1,17 +1,15 @@
-"""The command line: one file per command. Only this package prints.
-
-A command's module is imported when the command runs, and its help stands here, so that
-`plumbline --help` answers at once."""
+"""The command line: one file per command. Only this package prints."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 import click
 
 from plumbline import __version__
 from plumbline_db.errors import PlumblineError
+
+from .lazy import Lazy
 
 # name -> what it does; the module has the same name, with the function `command`.
 COMMANDS = {
@@ -38,23 +36,12 @@ COMMANDS = {
 }
 
 
-class Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"plumbline.cli.{cmd_name}")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Lazy,
+    words=COMMANDS,
+    prefix="plumbline.cli.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="plumbline")
 def plumbline() -> None:
     """Keeps an MPI installation true to its performance guidelines.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from . import common
+from .lazy import Lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,27 +29,11 @@ COMMANDS = {
 }
 
 
-class Parts(click.Group):
-    """The module of a command is imported when it runs (cli/overlap_NAME.py)."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"plumbline.cli.overlap_{cmd_name}")
-        found: click.Command = module.command
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
 @click.group(
     "overlap",
-    cls=Parts,
+    cls=Lazy,
+    words=COMMANDS,
+    prefix="plumbline.cli.overlap_",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
