@@ -37,13 +37,20 @@ def test_every_command(name: str) -> None:
         assert marked and f"plumbline {name}" in example
 
 
+def parts(command: click.Command) -> list[click.Command]:
+    if not isinstance(command, click.Group):
+        return []
+    context = click.Context(command)
+    found = [command.get_command(context, name) for name in command.list_commands(context)]
+    return [one for one in found if one is not None]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_explained(name: str) -> None:
     command = group.get_command(click.Context(group), name)
     assert command is not None
-    commands = command.commands.values() if isinstance(command, click.Group) else [command]
-    for one in commands:
-        assert one.help
+    for one in [command, *parts(command)]:
+        assert one.help and "Example:" in one.help
         for parameter in one.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help or parameter.show_default, (name, parameter.name)
