@@ -90,6 +90,7 @@ def _cell(values: Mapping[str, str], chance: random.Random) -> Overlap:
         requests=1,
         threads=0,
         helper=False,
+        spare=False,
         delivered=True,
         communication_ns=times(message),
         computation_ns=times(work),

@@ -61,7 +61,7 @@ class Library(SimulatedStarter):
 
         return Overlap(
             int(values["id"]), name, size, size, "registers", work, 0, work, 0, 1, 0, "", 1, 0,
-            False, True, drawn(alone), drawn(work), drawn(both),
+            False, False, True, drawn(alone), drawn(work), drawn(both),
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline.overlap import thresholds
+from plumbline.overlap import delivered, thresholds
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Overlap
 from tests.tuner.overlap.test_metric import CELL
@@ -48,7 +48,7 @@ def test_once_is_enough_to_be_eager() -> None:
     assert thresholds.returns_early(send([10] * 3, [500, 501, 90_000])) is False
     assert thresholds.returns_early(send([400, 300, 9_000], [900] * 3)) is None
     with pytest.raises(PlumblineError, match="the library is wrong"):
-        thresholds.returns_early(send([], [], delivered=False))
+        delivered.require([send([], [], delivered=False)])
 
 
 def test_a_setting_is_a_name_and_a_value() -> None:

@@ -27,7 +27,25 @@ from tests.tuner.test_end_to_end import plumbline
 
 # Three triples, of which the second is that of the median.
 CELL = Overlap(
-    *(0, "receiver", 1 << 19, 1 << 19, "registers", 200_000, 0, 9, 1, 1, 0, "", 1, 0, False, True),
+    *(
+        0,
+        "receiver",
+        1 << 19,
+        1 << 19,
+        "registers",
+        200_000,
+        0,
+        9,
+        1,
+        1,
+        0,
+        "",
+        1,
+        0,
+        False,
+        False,
+        True,
+    ),
     communication_ns=[30_000, 31_000, 32_000],
     computation_ns=[200_000, 201_000, 202_000],
     both_ns=[250_000, 231_000, 225_000],

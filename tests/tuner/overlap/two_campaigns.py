@@ -69,6 +69,6 @@ def cell(
         for middle in (message, work, both)
     ]
     return Overlap(
-        number, bench, size, size, "registers", work, 0, 1, 0, 1, 0, "", 1, 0, False, True,
+        number, bench, size, size, "registers", work, 0, 1, 0, 1, 0, "", 1, 0, False, False, True,
         *scattered,
     )  # fmt: skip
