@@ -61,7 +61,7 @@ def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
     Both are counted, neither is a sample, and the window grows until the call fits. Launches must
     show all of it between them: with its cores taken by others, a rank is always late."""
     overrun = late = samples = 0
-    for _ in range(2 * LAUNCHES):
+    for _ in range(4 * LAUNCHES):
         record = slow_rank(probe, "sync=window window_us=1000", ranks, reps=40).samples[0]
         assert len(record.ns) + record.late + record.overrun == 40 or record.budget_spent
         assert record.window_ns >= 4_000_000
@@ -70,7 +70,7 @@ def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
         samples += len(record.ns)
         if overrun and late and samples:
             return
-    if late and samples and os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0)):
+    if late and samples and os.getloadavg()[0] > 1.5 * len(os.sched_getaffinity(0)):
         pytest.skip("others have the cores: every start was late before a call could overrun")
     raise AssertionError(f"overruns {overrun}, late starts {late}, samples {samples}")
 
