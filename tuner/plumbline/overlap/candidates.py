@@ -30,7 +30,7 @@ def values(
     if unknown:
         raise UsageError(
             f"settings: {', '.join(unknown)}: not in the search space; those for overlap are "
-            f" {', '.join(one.knob for one in space.setting if one.overlap)}"
+            f"{', '.join(one.knob for one in space.setting if one.overlap)}"
         )
     missing = sorted(set(named or ()) - installed.keys())
     if missing:
