@@ -113,11 +113,11 @@ def _put_cases(
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
             """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, begun, outcome,
+                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, begun, outcome,
                    detail)
                VALUES (:run, :case, :function, :variant, :config, :configuration,
-                   :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :begun,
-                   :outcome, :detail)
+                   :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :use,
+                   :begun, :outcome, :detail)
                RETURNING number""",
             msgspec.structs.asdict(record)
             | {
@@ -152,11 +152,11 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
     ]
     cases = db.rows(
         """SELECT case_id, function, variant, config, bytes, bytes_moved, type, op, root, reps,
-                  delay_ns, ranks, begun, outcome, detail
+                  delay_ns, ranks, use, begun, outcome, detail
            FROM measurement WHERE run = :run ORDER BY number""",
         key,
     )
-    result += [CaseRecord(*case[:12]) for case in cases]
+    result += [CaseRecord(*case[:13]) for case in cases]
     for case_id, *_, begun, outcome, detail in cases:
         if begun:
             result.append(Begin(case_id))

@@ -93,6 +93,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     reps: int
     delay_ns: int = 0
     ranks: int = 0
+    use: str = ""
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
@@ -363,7 +364,7 @@ class Run(Record, frozen=True):
 
 class Case(Record, frozen=True):
     """What was measured in a run: one row of its plan, with the knobs spelled out. `ranks`: it ran
-    on the first ones of the launch; 0: on all."""
+    on the first ones of the launch; 0: on all. `use`: the way of use ("": the plan's own)."""
 
     function: str
     variant: str
@@ -375,6 +376,7 @@ class Case(Record, frozen=True):
     root: int
     delay_ns: int = 0
     ranks: int = 0
+    use: str = ""
 
 
 class Medians(Record, frozen=True):
@@ -387,13 +389,24 @@ class Medians(Record, frozen=True):
     seconds: list[float]
 
 
+class OtherUse(Record, frozen=True):
+    """What a cell of a violation table is in another way of use: `loop`, `stream` …"""
+
+    use: str
+    verdict: Literal["holds", "violated", "undecided"]
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+
+
 class Verdict(Record, frozen=True):
     """One cell of the violation table. Ratios are left over right; `stage` is `before`, `round-1`
     … or `after`; `suites` name the samples it rests on. `function` and `lhs`, a variant or
     `default`, are the left side, on `ranks` of the launch's `nprocs` ranks (0: all); `rhs` is the
     right side: a function, its own call, or a variant. `other_bytes` is the right side's size: for
     monotony the larger one, for a split that was computed the size that is sent `factor` times. Of
-    overlap and nonblocking `function` is a benchmark, and the sides are ways to run it."""
+    overlap and nonblocking `function` is a benchmark, and the sides are ways to run it. `uses`: the
+    same cell in other ways of use, as far as it was measured there."""
 
     stage: str
     guideline: str
@@ -416,6 +429,13 @@ class Verdict(Record, frozen=True):
     suites: list[str]
     lhs: str = "default"
     ranks: int = 0
+    uses: list[OtherUse] = []
+
+    @property
+    def depends(self) -> bool:
+        """Another way of use has another answer."""
+        words = {self.verdict, *(other.verdict for other in self.uses)}
+        return {"holds", "violated"} <= words
 
     @property
     def replaceable(self) -> bool:
@@ -464,6 +484,21 @@ EVERY_FUNCTION = "*"
 """`function` of a winner that holds for the whole process."""
 
 
+class Tried(Record, frozen=True):
+    """What a winner was tried for: a way of use, a datatype, an operator (empty where the function
+    has none), a binding (as asked for; "user": as the user's own launcher binds), over `cells`
+    message sizes. `speedup`: default over winner, the mean over the cells; `worst_low`: the lower
+    end of the interval in the cell where it lies lowest."""
+
+    use: str
+    type: str
+    op: str
+    binding: str
+    cells: int
+    speedup: float
+    worst_low: float
+
+
 class Winner(Record, frozen=True):
     """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
 
@@ -483,6 +518,7 @@ class Winner(Record, frozen=True):
     speedup_high: float
     removes: list[str]
     restrictions: list[str]
+    tried: list[Tried] = []
 
 
 class HalfTrips(Record, frozen=True):

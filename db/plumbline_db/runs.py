@@ -126,7 +126,7 @@ def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
-                  m.delay_ns, m.ranks, m.case_id, m.outcome, m.detail
+                  m.delay_ns, m.ranks, m.use, m.case_id, m.outcome, m.detail
            FROM measurement m JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
@@ -144,7 +144,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
         """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                  m.root, m.delay_ns, m.ranks, m.case_id, refusal.reason
+                  m.root, m.delay_ns, m.ranks, m.use, m.case_id, refusal.reason
            FROM refusal JOIN measurement m ON m.number = refusal.measurement
            JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
@@ -174,8 +174,13 @@ class LaunchSamples(NamedTuple):
     ns: list[NDArray[np.int64]]
 
 
-def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[LaunchSamples]:
-    """The samples of each case in each finished launch.
+OWN_USE = ""  # cases measured in the way of use that their plan is about
+
+
+def launch_samples(
+    db: Database, campaign: str, suites: Sequence[str], use: str | None = OWN_USE
+) -> list[LaunchSamples]:
+    """The samples of each case in each finished launch, of one way of use (None: of all).
 
     Only cases whose check is ok and whose samples were not refused. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
@@ -183,7 +188,7 @@ def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[L
     for suite in dict.fromkeys(suites):
         for number, *key, blob in db.rows(
             """SELECT run.number, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                      m.root, m.delay_ns, m.ranks, b.samples
+                      m.root, m.delay_ns, m.ranks, m.use, b.samples
                FROM suite JOIN run ON run.suite = suite.number
                JOIN measurement m ON m.run = run.number
                JOIN configuration c ON c.number = m.configuration
@@ -191,8 +196,9 @@ def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[L
                WHERE suite.campaign = :campaign AND suite.name = :suite
                  AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
+                 AND (:use IS NULL OR m.use = :use)
                ORDER BY run.sequence, m.case_id, b.block""",
-            {"campaign": campaign, "suite": suite},
+            {"campaign": campaign, "suite": suite, "use": use},
         ):
             blobs.setdefault(tuple(key), {}).setdefault(number, []).append(blob)
     return [
@@ -205,10 +211,12 @@ def launch_samples(db: Database, campaign: str, suites: Sequence[str]) -> list[L
     ]
 
 
-def medians(db: Database, campaign: str, suites: Sequence[str]) -> list[Medians]:
+def medians(
+    db: Database, campaign: str, suites: Sequence[str], use: str | None = OWN_USE
+) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
-    return [medians_of(found) for found in launch_samples(db, campaign, suites)]
+    return [medians_of(found) for found in launch_samples(db, campaign, suites, use)]
 
 
 def medians_of(found: LaunchSamples) -> Medians:

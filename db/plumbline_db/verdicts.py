@@ -8,7 +8,7 @@ import msgspec
 
 from plumbline_db import campaigns, nan
 from plumbline_db.connection import Database
-from plumbline_db.records import Verdict
+from plumbline_db.records import OtherUse, Verdict
 
 
 def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) -> None:
@@ -27,13 +27,14 @@ def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) ->
             """INSERT INTO verdict VALUES (:campaign, :stage, :position, :guideline, :kind,
                    :function, :rhs, :nprocs, :ppn, :bytes, :other_bytes, :factor, :verdict, :ratio,
                    :ratio_low, :ratio_high, :p, :p_adjusted, :launches, :reason, :suites, :lhs,
-                   :ranks)""",
+                   :ranks, :uses)""",
             [
                 msgspec.structs.asdict(verdict)
                 | key
                 | {
                     "position": position,
                     "suites": msgspec.json.encode(verdict.suites).decode(),
+                    "uses": msgspec.json.encode(verdict.uses).decode(),
                 }
                 for position, verdict in enumerate(verdicts)
             ],
@@ -45,13 +46,19 @@ def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
     found = db.rows(
         """SELECT stage, guideline, kind, function, rhs, nprocs, ppn, bytes, other_bytes, factor,
                   verdict, ratio, ratio_low, ratio_high, p, p_adjusted, launches, reason,
-                  lhs, ranks, suites
+                  lhs, ranks, suites, uses
            FROM verdict WHERE campaign = :campaign AND stage = :stage ORDER BY position""",
         {"campaign": campaign, "stage": stage},
     )
     return [
-        Verdict(*[*values, msgspec.json.decode(suites, type=list[str]), lhs, ranks])
-        for *values, lhs, ranks, suites in found
+        Verdict(
+            *values,
+            msgspec.json.decode(suites, type=list[str]),
+            lhs,
+            ranks,
+            msgspec.json.decode(uses, type=list[OtherUse]),
+        )
+        for *values, lhs, ranks, suites, uses in found
     ]
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline_db import campaigns, configurations, nan
 from plumbline_db.connection import Database
-from plumbline_db.records import Winner
+from plumbline_db.records import Tried, Winner
 
 
 def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
@@ -23,7 +23,7 @@ def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
         db.many(
             """INSERT INTO winner VALUES (:campaign, :position, :function, :nprocs, :ppn,
                    :bytes_from, :bytes_to, :variant, :configuration, :search_speedup, :speedup,
-                   :speedup_low, :speedup_high, :removes, :restrictions)""",
+                   :speedup_low, :speedup_high, :removes, :restrictions, :tried)""",
             [_values(db, campaign, position, winner) for position, winner in enumerate(winners)],
         )
 
@@ -35,6 +35,7 @@ def _values(db: Database, campaign: str, position: int, winner: Winner) -> dict[
         "configuration": configurations.number(db, winner.configuration),
         "removes": msgspec.json.encode(winner.removes).decode(),
         "restrictions": msgspec.json.encode(winner.restrictions).decode(),
+        "tried": msgspec.json.encode(winner.tried).decode(),
     }
 
 
@@ -43,7 +44,7 @@ def get(db: Database, campaign: str) -> list[Winner]:
     found = db.rows(
         """SELECT w.function, w.nprocs, w.ppn, w.bytes_from, w.bytes_to, w.variant, c.knobs,
                   w.search_speedup, w.speedup, w.speedup_low, w.speedup_high, w.removes,
-                  w.restrictions
+                  w.restrictions, w.tried
            FROM winner w JOIN configuration c ON c.number = w.configuration
            WHERE w.campaign = :campaign ORDER BY w.position""",
         {"campaign": campaign},
@@ -54,5 +55,6 @@ def get(db: Database, campaign: str) -> list[Winner]:
         values[6] = configurations.knobs(row[6])
         values[11] = msgspec.json.decode(row[11], type=list[str])
         values[12] = msgspec.json.decode(row[12], type=list[str])
+        values[13] = msgspec.json.decode(row[13], type=list[Tried])
         winners.append(Winner(*values))
     return winners

@@ -26,6 +26,7 @@ from plumbline_db.records import (
     Load,
     Nrep,
     Order,
+    OtherUse,
     Overlap,
     OverlapLatency,
     OverlapTrace,
@@ -35,6 +36,7 @@ from plumbline_db.records import (
     Samples,
     Search,
     Trial,
+    Tried,
     Verdict,
     Winner,
 )
@@ -205,6 +207,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             reps=small,
             delay_ns=counts,
             ranks=small,
+            use=text,
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
@@ -224,6 +227,14 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
     return written[: draw(st.integers(1, len(written)))] if draw(st.booleans()) else written
 
 
+other_uses = st.builds(
+    OtherUse,
+    use=text,
+    verdict=st.sampled_from(["holds", "violated", "undecided"]),
+    ratio=st.none() | st.floats(0.1, 9),
+    ratio_low=st.none() | st.floats(0.1, 9),
+    ratio_high=st.none() | st.floats(0.1, 9),
+)
 verdicts = st.builds(
     Verdict,
     stage=st.just("before"),
@@ -247,6 +258,7 @@ verdicts = st.builds(
     launches=small,
     reason=text,
     suites=texts,
+    uses=st.lists(other_uses, max_size=2),
 )
 trials = st.builds(
     Trial,
@@ -286,4 +298,17 @@ winners = st.builds(
     speedup_high=real,
     removes=texts,
     restrictions=texts,
+    tried=st.lists(
+        st.builds(
+            Tried,
+            use=text,
+            type=text,
+            op=text,
+            binding=text,
+            cells=small,
+            speedup=st.floats(0.1, 9),
+            worst_low=st.floats(0.1, 9),
+        ),
+        max_size=2,
+    ),
 )
