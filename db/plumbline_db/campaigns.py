@@ -74,6 +74,25 @@ def all_campaigns(db: Database) -> list[Campaign]:
     return [_record(row) for row in db.rows(_SELECT + f"WHERE {_LOOPS} ORDER BY number")]
 
 
+def with_winners(db: Database) -> list[Campaign]:
+    """The finished ones that have winners, in the order in which they were finished."""
+    has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
+    found = db.rows(
+        _SELECT
+        + f"WHERE {_LOOPS} AND state = 'finished' AND {has_winners} ORDER BY finished, number"
+    )
+    return [_record(row) for row in found]
+
+
+def verifies_only(campaign: Campaign) -> bool:
+    """It was asked to search nothing (`plumbline verify`): its last table is its first."""
+    return msgspec.json.decode(campaign.settings, type=_Rounds).rounds == 0
+
+
+class _Rounds(msgspec.Struct, frozen=True):
+    rounds: int = 1
+
+
 def tuned_overlap(db: Database) -> list[Campaign]:
     """Those of `plumbline overlap tune`, in the order in which they were started."""
     found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})

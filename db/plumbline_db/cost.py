@@ -3,6 +3,10 @@ for afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from plumbline_db.connection import Database
 from plumbline_db.records import Record
 
@@ -21,6 +25,24 @@ class Cost(Record, frozen=True):
     timed_seconds: float
 
 
+def cells(db: Database, campaigns: Sequence[str]) -> int:
+    """Distinct (function, bytes) that these campaigns timed, all together."""
+    row = db.row(
+        """SELECT count(*) FROM (
+               SELECT DISTINCT m.function, m.bytes
+               FROM measurement m JOIN run ON run.number = m.run
+               JOIN suite ON suite.number = run.suite
+               WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
+                 AND suite.name NOT GLOB :afterwards AND m.outcome = 'ok')""",
+        {
+            "campaigns": msgspec.json.encode(list(campaigns)).decode(),
+            "afterwards": f"{AFTERWARDS}*",
+        },
+    )
+    assert row is not None  # noqa: S101 - an aggregate gives one row
+    return int(row[0])
+
+
 def cost(db: Database, campaign: str) -> Cost:
     key = {"campaign": campaign, "afterwards": f"{AFTERWARDS}*"}
     launches = db.row(
@@ -30,14 +52,5 @@ def cost(db: Database, campaign: str) -> Cost:
            WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards""",
         key,
     )
-    cells = db.row(
-        """SELECT count(*) FROM (
-               SELECT DISTINCT m.function, m.bytes
-               FROM measurement m JOIN run ON run.number = m.run
-               JOIN suite ON suite.number = run.suite
-               WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards
-                 AND m.outcome = 'ok')""",
-        key,
-    )
-    assert launches is not None and cells is not None  # noqa: S101 - aggregates give one row
-    return Cost(launches[0], launches[1], cells[0], launches[2], launches[3])
+    assert launches is not None  # noqa: S101 - aggregates give one row
+    return Cost(launches[0], launches[1], cells(db, [campaign]), launches[2], launches[3])

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -21,10 +22,10 @@ from prometheus_client.registry import Collector
 from plumbline_db import campaigns, cost
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.standing import Place, Standing, current, overlap, place, speedups
+from plumbline_exporters.standing import Coverage, Place, coverage, overlap, place, speedups
 
 Collect = Callable[[Database], Iterable[Metric]]
-PLACE = ("machine", "library", "nprocs", "ppn")
+PLACE = ("machine", "library", "fingerprint", "nprocs", "ppn")
 
 _collectors: dict[str, Collect] = {}
 
@@ -93,13 +94,30 @@ def _version() -> str:
         return "unknown"
 
 
+_covered: WeakKeyDictionary[Database, list[Coverage]] = WeakKeyDictionary()
+
+
+def _coverage(db: Database) -> list[Coverage]:
+    """Read once a scrape, which has a connection of its own."""
+    if db not in _covered:
+        _covered[db] = coverage(db)
+    return _covered[db]
+
+
 def _labels(where: Place) -> tuple[str, ...]:
-    return (where.machine, where.library, str(where.nprocs), str(where.ppn))
+    return (
+        where.machine,
+        where.library,
+        where.fingerprint,
+        str(where.nprocs),
+        str(where.ppn),
+    )
 
 
 @collector("guidelines")
 def guidelines(db: Database) -> Iterator[Metric]:
-    """Violations, undecided cells and the worst ratio of each guideline, before and after."""
+    """Violations, undecided cells and the worst ratio of each guideline, before and after: of each
+    cell the newest verdict, whichever campaign it is of."""
     labels = (*PLACE, "guideline", "stage")
     violations = GaugeMetricFamily(
         "plumbline_violations", "Cells that violate a guideline.", labels=labels
@@ -110,10 +128,10 @@ def guidelines(db: Database) -> Iterator[Metric]:
     worst = GaugeMetricFamily(
         "plumbline_worst_ratio", "Largest ratio of left side over right side.", labels=labels
     )
-    for standing in (*current(db), *overlap(db)):
-        for stage, counts in standing.counts.items():
+    for covered in (*_coverage(db), *overlap(db)):
+        for stage, counts in covered.counts.items():
             for guideline, count in counts.items():
-                values = (*_labels(standing.place), guideline, stage)
+                values = (*_labels(covered.place), guideline, stage)
                 violations.add_metric(values, count.violations)
                 undecided.add_metric(values, count.undecided)
                 if count.worst_ratio is not None:
@@ -123,7 +141,7 @@ def guidelines(db: Database) -> Iterator[Metric]:
 
 @collector("winners")
 def winners(db: Database) -> Iterator[Metric]:
-    """What the winners bring, by function."""
+    """What the winners in use bring, by function."""
     labels = (*PLACE, "function")
     best = GaugeMetricFamily(
         "plumbline_speedup_best_ratio",
@@ -135,23 +153,20 @@ def winners(db: Database) -> Iterator[Metric]:
         "Default time over winner's time: the median over the function's winners.",
         labels=labels,
     )
-    for standing in current(db):
-        for function, (largest, median) in speedups(standing.winners).items():
-            best.add_metric((*_labels(standing.place), function), largest)
-            middle.add_metric((*_labels(standing.place), function), median)
+    for covered in _coverage(db):
+        for function, (largest, median) in speedups(covered.winners).items():
+            best.add_metric((*_labels(covered.place), function), largest)
+            middle.add_metric((*_labels(covered.place), function), median)
     yield from (best, middle)
 
 
 @collector("campaigns")
 def campaign_times(db: Database) -> Iterator[Metric]:
-    """When a campaign was last finished, and how much it covered."""
+    """When a campaign was last finished."""
     success = GaugeMetricFamily(
         "plumbline_last_success_timestamp_seconds",
         "When the last finished campaign ended, in Unix time.",
         labels=PLACE,
-    )
-    cells = GaugeMetricFamily(
-        "plumbline_cells", "Distinct (function, bytes) that the campaign timed.", labels=PLACE
     )
     ended: dict[Place, float] = {}
     for campaign in campaigns.all_campaigns(db):
@@ -160,10 +175,50 @@ def campaign_times(db: Database) -> Iterator[Metric]:
             ended[where] = max(at, ended.get(where, at))
     for where, at in sorted(ended.items()):
         success.add_metric(_labels(where), at)
-    for standing in current(db):
-        covered = cost.cost(db, standing.campaign.id).cells
-        cells.add_metric(_labels(standing.place), covered)
-    yield from (success, cells)
+    yield success
+
+
+@collector("coverage")
+def speaking(db: Database) -> Iterator[Metric]:
+    """Which campaigns speak for how many cells, since when, and whose winners are in use."""
+    cells = GaugeMetricFamily(
+        "plumbline_cells",
+        "Distinct (function, bytes) timed by the campaigns that speak.",
+        labels=PLACE,
+    )
+    spoken = GaugeMetricFamily(
+        "plumbline_verdicts",
+        "Cells whose newest verdict is of this campaign.",
+        labels=(*PLACE, "campaign", "stage"),
+    )
+    oldest = GaugeMetricFamily(
+        "plumbline_oldest_verdict_timestamp_seconds",
+        "When the oldest verdict that still speaks was found, in Unix time.",
+        labels=(*PLACE, "stage"),
+    )
+    finished = GaugeMetricFamily(
+        "plumbline_campaign_finished_timestamp_seconds",
+        "When a campaign that speaks was finished, in Unix time.",
+        labels=(*PLACE, "campaign"),
+    )
+    in_use = GaugeMetricFamily(
+        "plumbline_winners",
+        "Winners of the campaign whose winners are in use.",
+        labels=(*PLACE, "campaign"),
+    )
+    for covered in _coverage(db):
+        labels = _labels(covered.place)
+        cells.add_metric(labels, cost.cells(db, [one.id for one in covered.speaking]))
+        for stage, shares in covered.shares.items():
+            for share in shares:
+                spoken.add_metric((*labels, share.campaign.id, stage), share.verdicts)
+            oldest.add_metric((*labels, stage), min(_unix(share.measured) for share in shares))
+        for campaign in covered.speaking:
+            if campaign.state == "finished":
+                finished.add_metric((*labels, campaign.id), _unix(campaign.finished))
+        if covered.in_force is not None:
+            in_use.add_metric((*labels, covered.in_force.id), len(covered.winners))
+    yield from (cells, spoken, oldest, finished, in_use)
 
 
 @collector("cost")
@@ -199,10 +254,10 @@ def places(db: Database) -> Iterator[Metric]:
         "An MPI library; always 1.",
         labels=("library", "family", "version", "fingerprint"),
     )
-    standings: list[Standing] = [*current(db), *overlap(db)]
-    for found in {standing.machine.id: standing.machine for standing in standings}.values():
+    those: list[Coverage] = [*_coverage(db), *overlap(db)]
+    for found in {covered.machine.id: covered.machine for covered in those}.values():
         machine.add_metric((found.id, found.host, found.cpu_model), 1)
-    for known in {s.library.fingerprint: s.library for s in standings}.values():
+    for known in {covered.library.fingerprint: covered.library for covered in those}.values():
         library.add_metric((known.id, known.family, known.version, known.fingerprint), 1)
     yield from (machine, library)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from plumbline_db import campaigns, machines, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import (
@@ -208,6 +210,20 @@ def winner(**changes: object) -> Winner:
         "restrictions": [],
     }
     return Winner(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def done(db: Database) -> Campaign:
+    """The same, at its end."""
+    ended = msgspec.structs.replace(finished(db), state="finished", finished="2025-03-01T10:05:00Z")
+    campaigns.put(db, ended)
+    return ended
+
+
+def later(db: Database, id: str, day: int, **changes: object) -> Campaign:
+    """Another campaign, of March `day`; finished a minute after it began."""
+    values: dict[str, object] = {"id": id, "key": f"k-{id}", "state": "finished"}
+    values |= {"started": f"2025-03-{day:02}T10:00:00Z", "finished": f"2025-03-{day:02}T10:01:00Z"}
+    return started(db, msgspec.structs.replace(CAMPAIGN, **{**values, **changes}))
 
 
 def finished(db: Database) -> Campaign:

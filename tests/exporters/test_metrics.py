@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,14 +11,15 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 
-from plumbline_db import campaigns, runs, verdicts
+from plumbline_db import machines, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_exporters import metrics
 from plumbline_exporters.metrics import DatabaseCollector, collector
 from tests.db import build
 
-HERE = {"machine": "m-5f0c21ab", "library": "openmpi-4.1.4", "nprocs": "4", "ppn": "4"}
-COLLECTORS = ("guidelines", "winners", "campaigns", "cost", "places")
+HERE = {"machine": "m-5f0c21ab", "library": "openmpi-4.1.4", "fingerprint": "9d1c5f6a"}
+HERE |= {"nprocs": "4", "ppn": "4"}
+COLLECTORS = ("guidelines", "winners", "campaigns", "coverage", "cost", "places")
 
 
 @pytest.fixture
@@ -51,9 +53,7 @@ def promtool(text: str) -> None:
 
 def test_a_finished_campaign(path: Path) -> None:
     with Database.open(path, write=True) as db:
-        campaign = build.finished(db)
-        done = msgspec.structs.replace(campaign, state="finished", finished="2025-03-01T10:05:00Z")
-        campaigns.put(db, done)
+        build.done(db)
         launch = msgspec.structs.replace(build.run("confirm-1"), outcome="failed")
         runs.put(db, launch, [])
     assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 2
@@ -83,24 +83,139 @@ def test_size_and_round_are_no_labels(path: Path) -> None:
         verdicts.put(db, campaign.id, "before", [*many, *verdicts.get(db, campaign.id, "before")])
         verdicts.put(db, campaign.id, "round-1", [build.verdict("round-1")])
     assert len(generate_latest(scrape(path)).splitlines()) == before
-    assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 32
+    assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 30
 
 
-def test_the_last_verified_campaign_speaks_for_its_place(path: Path) -> None:
+HOLDS = {"verdict": "holds", "ratio": 0.9}
+VERIFY = '{"launches":12,"rounds":0}'
+
+
+def series(path: Path) -> dict[tuple[str, str], float]:
+    """All series of violations and speed-ups, by name and labels."""
+    lines = generate_latest(scrape(path)).decode().splitlines()
+    names = ("plumbline_violations{", "plumbline_speedup_")
+    words = [line.rpartition(" ") for line in lines if line.startswith(names)]
+    return {(name, labels): float(number) for text, _, number in words
+            for name, _, labels in [text.partition("{")]}  # fmt: skip
+
+
+def test_a_check_of_one_cell_replaces_that_cell_alone(path: Path) -> None:
+    """`plumbline verify` of one size, which now holds: what it has not looked at stays."""
     with Database.open(path, write=True) as db:
-        build.finished(db)
-        later = msgspec.structs.replace(build.CAMPAIGN, id="c-2", key="k-2")
-        campaigns.put(db, later)
-        assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 2
-        verdicts.put(db, "c-2", "before", [build.verdict("before")])
-        other = msgspec.structs.replace(build.CAMPAIGN, id="c-3", key="k-3", nprocs=8, ppn=8)
-        campaigns.put(db, other)
-        verdicts.put(db, "c-3", "before", [build.verdict("before", nprocs=8, ppn=8)] * 3)
+        build.done(db)
+        before = series(path)
+        check = build.later(db, "c-2", 8, settings=VERIFY)
+        verdicts.put(db, check.id, "before", [build.verdict("before", **HOLDS)])
+        verdicts.put(db, check.id, "after", [build.verdict("after")])  # of an older version
+    after = series(path)
+    assert before.keys() == after.keys() and len(before) > 5
+    assert {labels for name, labels in before if before[name, labels] != after[name, labels]} == {
+        labels
+        for _, labels in before
+        if 'guideline="GL12"' in labels and 'stage="before"' in labels
+    }
     assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 1
-    assert of(path, "plumbline_violations", guideline="GL12", stage="after") is None
-    eight = {**HERE, "nprocs": "8", "ppn": "8", "guideline": "GL12", "stage": "before"}
-    assert value(path, "plumbline_violations", **eight) == 3
+    assert of(path, "plumbline_worst_ratio", guideline="GL12", stage="before") == 1.31
+    assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 0
+    shares = {"c-20250301-a": 2, "c-2": 1}
+    for id, count in shares.items():
+        assert of(path, "plumbline_verdicts", campaign=id, stage="before") == count
+    assert of(path, "plumbline_verdicts", campaign="c-2", stage="after") is None
+    march = 1740823200  # the first, ten o'clock
+    assert of(path, "plumbline_oldest_verdict_timestamp_seconds", stage="before") == march
+    assert of(path, "plumbline_oldest_verdict_timestamp_seconds", stage="after") == march + 300
+    finished = "plumbline_campaign_finished_timestamp_seconds"
+    assert of(path, finished, campaign="c-2") == march + 7 * 86400 + 60
+    assert of(path, finished, campaign="c-20250301-a") == march + 300
+    assert of(path, "plumbline_cells") == 1  # the check's launches are not in this database
     promtool(generate_latest(scrape(path)).decode())
+
+
+def test_a_check_that_covers_all_speaks_alone(path: Path) -> None:
+    with Database.open(path, write=True) as db:
+        old = build.done(db)
+        check = build.later(db, "c-2", 8, settings=VERIFY)
+        verdicts.put(db, check.id, "before", verdicts.get(db, old.id, "before"))
+    assert of(path, "plumbline_verdicts", campaign=old.id, stage="before") is None
+    assert of(path, "plumbline_verdicts", campaign="c-2", stage="before") == 3
+
+
+def test_a_campaign_under_way_hides_no_finished_one(path: Path) -> None:
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        before = series(path)
+        build.later(db, "c-2", 8, state="running", finished="")
+        assert series(path) == before
+        verdicts.put(db, "c-2", "before", [build.verdict("before", **HOLDS)])
+        verdicts.put(db, "c-2", "round-1", [build.verdict("round-1")])
+        verdicts.put(db, "c-2", "after", [build.verdict("after")])
+    assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 1
+    assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 0
+    assert of(path, "plumbline_speedup_best_ratio", function="MPI_Allreduce") == 2.0
+    assert of(path, "plumbline_winners", campaign="c-20250301-a") == 2
+    finished = "plumbline_campaign_finished_timestamp_seconds"
+    assert of(path, finished, campaign="c-2") is None
+
+
+def test_a_campaign_that_finds_nothing_leaves_the_winners_in_use(path: Path) -> None:
+    """Its last table is without any: it says nothing of what users get."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        build.later(db, "c-2", 8)
+        other = build.verdict("after", bytes=4, other_bytes=4)
+        verdicts.put(db, "c-2", "after", [build.verdict("after"), other])
+    assert of(path, "plumbline_speedup_best_ratio", function="MPI_Gather") == 1.4
+    assert of(path, "plumbline_winners", campaign="c-20250301-a") == 2
+    assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 1
+    assert of(path, "plumbline_verdicts", campaign="c-2", stage="after") == 1
+
+
+def test_the_winners_in_use_are_those_of_the_last_campaign_that_has_any(path: Path) -> None:
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        build.later(db, "c-2", 8)
+        winners.put(db, "c-2", [build.winner(speedup=3.0)])
+        verdicts.put(db, "c-2", "after", [build.verdict("after", **HOLDS)])
+    assert of(path, "plumbline_speedup_best_ratio", function="MPI_Allreduce") == 3.0
+    assert of(path, "plumbline_speedup_best_ratio", function="MPI_Gather") is None
+    assert of(path, "plumbline_winners", campaign="c-2") == 1
+    assert of(path, "plumbline_worst_ratio", guideline="GL12", stage="after") == 0.98
+
+
+def test_places_do_not_mix(path: Path) -> None:
+    """Another number of ranks, another build of the same version."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        before = series(path)
+        build.later(db, "c-3", 8, nprocs=8, ppn=8)
+        verdicts.put(db, "c-3", "before", [build.verdict("before", nprocs=8, ppn=8)])
+        built = msgspec.structs.replace(build.LIBRARY, fingerprint="second")
+        machines.put_library(db, built)
+        build.later(db, "c-4", 9, library_fingerprint="second")
+        verdicts.put(db, "c-4", "before", [build.verdict("before", **HOLDS)])
+    assert series(path).items() >= before.items()
+    eight = {**HERE, "nprocs": "8", "ppn": "8", "guideline": "GL12", "stage": "before"}
+    assert value(path, "plumbline_violations", **eight) == 1
+    second = {**HERE, "fingerprint": "second", "guideline": "GL12", "stage": "before"}
+    assert value(path, "plumbline_violations", **second) == 0
+    promtool(generate_latest(scrape(path)).decode())
+
+
+def test_the_golden_scrape(path: Path) -> None:
+    """Every series of a small database, as Prometheus reads them; but for what differs from one
+    scrape to the next. PLUMBLINE_GOLDEN=1 writes it anew."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        check = build.later(db, "c-2", 8, settings=VERIFY)
+        verdicts.put(db, check.id, "before", [build.verdict("before", **HOLDS)])
+    passing = ("plumbline_build_info{", "plumbline_scrape_duration_seconds{")
+    text = generate_latest(scrape(path)).decode()
+    promtool(text)
+    kept = "".join(line for line in text.splitlines(True) if not line.startswith(passing))
+    golden = Path(__file__).with_name("golden") / "metrics.txt"
+    if os.environ.get("PLUMBLINE_GOLDEN"):
+        golden.write_text(kept)
+    assert kept == golden.read_text()
 
 
 def test_no_data_is_not_a_failure(path: Path) -> None:

@@ -74,7 +74,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_scrapes_while_a_writer_writes(path: Path) -> None:
     with Database.open(path, write=True) as db, serving(path) as url:
-        campaign = build.finished(db)
+        campaign = build.done(db)
         for sequence in range(8):
             launch = build.run("confirm-1", sequence)
             runs.put(db, launch, build.records(launch, [build.Timed(), build.Timed(bytes=4)]))
@@ -83,10 +83,14 @@ def test_scrapes_while_a_writer_writes(path: Path) -> None:
                 status, kind, text = fetch(f"{url}/metrics")  # sees what was before
                 raise KeyboardInterrupt
             assert status == 200 and kind.startswith("text/plain; version=")
-            place = 'library="openmpi-4.1.4",machine="m-5f0c21ab",nprocs="4",ppn="4"'
+            place = 'fingerprint="9d1c5f6a",library="openmpi-4.1.4",machine="m-5f0c21ab"'
+            place += ',nprocs="4",ppn="4"'
             assert f"plumbline_launches_total{{{place}}} {4 + sequence}.0" in text
-            assert 'plumbline_speedup_best_ratio{function="MPI_Allreduce"' in text
-            assert text.count("plumbline_scrape_success{") == 5
+            assert (
+                'plumbline_speedup_best_ratio{fingerprint="9d1c5f6a",function="MPI_Allreduce"'
+                in text
+            )
+            assert text.count("plumbline_scrape_success{") == 6
             promtool(text)
         assert len(runs.listing(db, campaign.id)) == 11
 

@@ -13,7 +13,7 @@ from plumbline.identity import now
 from plumbline.measure import Laboratory
 from plumbline.search.select import Weights, by_benefit
 from plumbline.workbench import Workbench
-from plumbline_db import exports
+from plumbline_db import campaigns, exports
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import env
@@ -66,10 +66,12 @@ class Files:
             exports.forget(db, campaign, old.path)
 
     def finish(self, campaign: Campaign, winners: Sequence[Winner]) -> None:
-        """The last time, in their own folder, with the record of the finished campaign."""
+        """The last time, in their own folder, with the record of the finished campaign. One that
+        was asked to search nothing leaves no files that others would take for winners."""
         self._campaign = campaign
         self._in_force = self._folder
-        self.write(winners)
+        if winners or not campaigns.verifies_only(campaign):
+            self.write(winners)
         for folder in self._staged:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import proof, tables
+from plumbline import default_campaign, proof, tables
 from plumbline.campaign import starter
 from plumbline.measure import culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings, stored
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench, workbench
-from plumbline_db import campaigns, exports, machines, winners
+from plumbline_db import exports, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Check, Winner
@@ -25,18 +25,23 @@ from plumbline_exporters import env
 
 
 class Files(msgspec.Struct, frozen=True):
+    """`note` says which campaign was taken where others might have been meant; else empty."""
+
     campaign: Campaign
     settings: Settings
     winners: list[Winner]
     script: Path
     bench: Workbench
+    note: str = ""
 
 
 def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> Files:
-    """The exported files of a campaign. Raises PlumblineError when the campaign is not finished,
-    was made for another library, or its files are not what was confirmed."""
+    """The exported files of a campaign, or of the one whose winners are used where none is named
+    (default_campaign.py). Raises PlumblineError when the campaign is not finished, was made for
+    another library, or its files are not what was confirmed."""
     with Database.open(database) as db:
-        campaign = campaigns.get(db, campaign_id)
+        choice = default_campaign.choose(db, campaign_id, mpi_prefix)
+        campaign = choice.campaign
         library = machines.library(db, campaign.library_fingerprint)
         written = exports.get(db, campaign.id)
         chosen = winners.get(db, campaign.id)
@@ -61,9 +66,16 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             )
     paths = (Path(one.path) for one in written)
     script = next((path for path in paths if path.name == env.FILE_NAME), None)
+    if script is None and not chosen:
+        raise PlumblineError(
+            f"campaign {campaign.id} has no winners, and no other one here has: there is nothing "
+            "to put in force; `plumbline campaign` searches"
+            if campaign_id is None
+            else f"campaign {campaign.id} has no winners: there is nothing to put in force"
+        )
     if script is None:
         raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
-    return Files(campaign, settings, chosen, script, bench)
+    return Files(campaign, settings, chosen, script, bench, choice.note)
 
 
 def environment(found: Files) -> dict[str, str]:

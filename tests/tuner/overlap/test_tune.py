@@ -15,7 +15,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
 from plumbline_exporters.metrics import DatabaseCollector
-from plumbline_exporters.standing import current, overlap
+from plumbline_exporters.standing import coverage, overlap
 from tests.tuner.overlap.pretended import DEPTH, EAGER, Library, asked, run, settings, workbench
 from tests.tuner.simulated import Interrupted
 
@@ -160,7 +160,7 @@ def test_readers_of_campaigns_know_it_by_its_name_alone(db: Database, tmp_path: 
     """It takes no campaign's place: not in lists, not as the last one, not in the metrics."""
     campaign = run(db, Library(times), tmp_path / "files")
     assert campaigns.get(db, campaign.id) == campaign
-    assert campaigns.all_campaigns(db) == [] and current(db) == []
+    assert campaigns.all_campaigns(db) == [] and coverage(db) == []
     (standing,) = overlap(db)
     assert standing.counts["before"]["OV1"].violations == 1
     assert standing.counts["after"]["OV1"].violations == 0

@@ -13,7 +13,7 @@ from . import applying, common
 @click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
 @applying.place_options
 @click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
-@common.campaign_option
+@common.winners_option
 @common.mpi_option
 @common.db_option
 @common.json_option
@@ -41,17 +41,17 @@ def command(
     Example:
       plumbline apply --user --dry-run && plumbline apply --user
     """
-    from plumbline import fits, identity
+    from plumbline import default_campaign, fits, identity
     from plumbline.applied import apply, places, readback
     from plumbline.applied.sets import Source
-    from plumbline_db import campaigns
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle
 
     scope = applying.scope_of(user, site, modules)
     with Database.open(common.database(db_path)) as db:
-        found = campaigns.get(db, campaign)
+        choice = default_campaign.choose(db, campaign, mpi_prefix)
+        found = choice.campaign
         loaded = load_bundle(db, found.id, Path(), created="")
     if found.state != "finished":
         raise PlumblineError(
@@ -64,6 +64,8 @@ def command(
         family, installation = fits.installed(loaded.library, mpi_prefix)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
+    if choice.note:
+        click.echo(f"plumbline: {choice.note}", err=True)
     place = places.place(scope, family, installation, modules, store)
     wish = apply.Wish(
         source=Source(found, loaded.winners, loaded.site_rules),

@@ -124,6 +124,14 @@ def campaign_option(function: Function) -> Function:
     )(function)
 
 
+def winners_option(function: Function) -> Function:
+    return click.option(
+        "--campaign",
+        default=None,
+        help="Id of a campaign (default: the one finished last that has winners).",
+    )(function)
+
+
 def mpi_option(function: Function) -> Function:
     return click.option(
         "--mpi",

@@ -19,7 +19,7 @@ from . import common
 )
 @click.option("--list", "listing", is_flag=True, help="List the formats.")
 @click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
-@common.campaign_option
+@common.winners_option
 @common.db_option
 @common.json_option
 def command(
@@ -41,8 +41,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import fits, identity, paths
-    from plumbline_db import campaigns, machines
+    from plumbline import default_campaign, fits, identity, paths
+    from plumbline_db import machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle
@@ -56,7 +56,8 @@ def command(
     if not formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
     with Database.open(common.database(db_path)) as db:
-        found = campaigns.get(db, campaign)
+        choice = default_campaign.choose(db, campaign)
+        found = choice.campaign
         if found.state != "finished":
             raise PlumblineError(
                 f"campaign {found.id} is not finished, so it has no winners to export; "
@@ -74,6 +75,10 @@ def command(
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
+    if choice.note:
+        click.echo(f"plumbline: {choice.note}", err=True)
+    if not bundle.winners:
+        click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
     written = write(bundle, formats)
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in written])

@@ -78,6 +78,9 @@ def command(
             return
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, one) for one in wanted]
+        if campaign is None:
+            for note in _in_use(db, wanted):
+                click.echo(f"plumbline: {note}", err=True)
     if explain or measure:
         from . import explanations
 
@@ -101,6 +104,15 @@ def command(
         common.show(*tables.side_by_side(found, rules, all_rows=all_rows))
     else:
         common.show(*tables.of(found[0], rules, all_rows=all_rows))
+
+
+def _in_use(db: Database, shown: list[str]) -> list[str]:
+    """Where other campaigns than those shown have the winners in use: which ones."""
+    from plumbline import default_campaign
+    from plumbline_db import campaigns
+
+    notes = [default_campaign.used(db, campaigns.get(db, id), shown) for id in shown]
+    return list(dict.fromkeys(filter(None, notes)))
 
 
 def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:

@@ -20,7 +20,7 @@ from . import common
 )
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
-@common.campaign_option
+@common.winners_option
 @common.mpi_option
 @common.db_option
 def command(
@@ -46,6 +46,8 @@ def command(
     if program is None:
         raise click.UsageError(f"{application[0]} is not on PATH")
     files = in_force.files(common.database(db_path), campaign, mpi_prefix)
+    if files.note:
+        click.echo(f"plumbline: {files.note}", err=True)
     environment = in_force.environment(files)
     if not no_proof:
         for statement in in_force.proven(files, environment):

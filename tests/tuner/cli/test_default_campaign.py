@@ -1,0 +1,130 @@
+"""Commands that name no campaign: a later check of a small thing takes no large one's place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline_db import campaigns, connection, exports, verdicts, winners
+from plumbline_db.connection import Database
+from tests.db import build
+from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.simulated import SimulatedStarter
+
+CHECK = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12")
+
+
+@pytest.fixture
+def checked(
+    finished: tuple[Path, Result], starter: SimulatedStarter, tmp_path: Path
+) -> tuple[Path, str]:
+    """The database of a finished campaign and a later `plumbline verify`; the campaign's id."""
+    del starter
+    database = tmp_path / "plumbline.db"
+    connection.backup(finished[0], database)
+    with Database.open(database) as db:
+        large = campaigns.get(db, None).id
+    assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
+    with Database.open(database) as db:
+        assert campaigns.get(db, None).id != large
+    return database, large
+
+
+@pytest.fixture
+def became(monkeypatch: pytest.MonkeyPatch) -> None:
+    def execve(*_: object) -> None:
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", execve)
+
+
+def count(database: Path, id: str) -> int:
+    with Database.open(database) as db:
+        return len(winners.get(db, id))
+
+
+def test_verify_leaves_nothing_that_others_take_for_winners(checked: tuple[Path, str]) -> None:
+    database, large = checked
+    with Database.open(database) as db:
+        check = campaigns.get(db, None)
+        assert check.state == "finished" and campaigns.verifies_only(check)
+        assert exports.get(db, check.id) == [] != exports.get(db, large)
+        assert verdicts.get(db, check.id, "before")
+    assert not (database.parent / "exports" / check.id).exists()
+
+
+def test_run_takes_the_campaign_that_has_winners(checked: tuple[Path, str], became: None) -> None:
+    database, large = checked
+    said = plumbline("run", "--no-proof", "--db", database, "--", "true")
+    assert said.status == 0, said.err
+    assert f"{count(database, large)} winners of {large} in force" in said.err
+    assert f"campaign {large}, finished 20" in said.err
+    assert "the one started last, " in said.err and " has no winners" in said.err
+
+
+def test_export_does(checked: tuple[Path, str], tmp_path: Path) -> None:
+    database, large = checked
+    out = tmp_path / "out"
+    said = plumbline("export", "json", "--output", out, "--db", database)
+    assert said.status == 0, said.err
+    written = msgspec.json.decode((out / "plumbline.json").read_bytes())
+    assert written["campaign"]["id"] == large
+    assert len(written["winners"]) == count(database, large) > 0
+    assert large in said.err
+
+
+def test_results_show_the_last_one_and_say_whose_winners_are_used(
+    checked: tuple[Path, str],
+) -> None:
+    database, large = checked
+    said = plumbline("results", "--db", database, "--json")
+    assert said.json["campaign"] != large
+    assert f"are those of {large}, finished 20" in said.err
+    assert f"`plumbline results --campaign {large}` shows it" in said.err
+    named = plumbline("results", "--db", database, "--json", "--campaign", large)
+    assert named.json["campaign"] == large and named.err == ""
+
+
+def test_one_that_is_under_way_does_not_count(checked: tuple[Path, str], became: None) -> None:
+    database, large = checked
+    with Database.open(database, write=True) as db:
+        under_way = build.later(db, "c-9", 9, state="running", finished="")
+        winners.put(db, under_way.id, [build.winner()])
+    said = plumbline("run", "--no-proof", "--db", database, "--", "true")
+    assert f"winners of {large} in force" in said.err
+    assert "the one started last, c-9, is not finished" in said.err
+
+
+def test_among_several_with_winners_the_one_finished_last(
+    checked: tuple[Path, str], tmp_path: Path
+) -> None:
+    database, large = checked
+    with Database.open(database, write=True) as db:
+        build.later(db, "c-9", 9)  # long ago
+        winners.put(db, "c-9", [build.winner()])
+    said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
+    assert f"campaign {large}, finished" in said.err
+    assert (
+        "others with winners (--campaign ID): c-9, finished 2025-03-09T10:01:00Z (1 wi" in said.err
+    )
+    with Database.open(database, write=True) as db:
+        newest = msgspec.structs.replace(campaigns.get(db, "c-9"), finished="2100-01-01T00:00:00Z")
+        campaigns.put(db, newest)
+    said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
+    assert "campaign c-9, finished 2100" in said.err and f": {large}, finished" in said.err
+
+
+def test_no_winners_anywhere(starter: SimulatedStarter, tmp_path: Path, became: None) -> None:
+    database = tmp_path / "plumbline.db"
+    plumbline("verify", *CHECK, "--db", database)
+    said = plumbline("run", "--no-proof", "--db", database, "--", "true")
+    assert said.status == 1
+    assert "has no winners, and no other one here has" in said.err
+    assert "`plumbline campaign` searches" in said.err
+    said = plumbline("apply", "--user", "--db", database)
+    assert said.status == 1 and "found nothing better than the default" in said.err
+    said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
+    assert said.status == 0 and "has no winners to put in force" in said.err
