@@ -7,6 +7,8 @@ import msgspec
 
 from plumbline_db.records import Campaign
 
+_BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
+
 
 class Asked(msgspec.Struct, frozen=True):
     """Empty where the library decided."""
@@ -25,7 +27,7 @@ def layout(campaign: Campaign) -> str:
     known = asked(campaign)
     words = [f"{campaign.nodes} x {campaign.ppn}"]
     if known.bind:
-        words.append("not bound" if known.bind == "none" else f"bound to a {known.bind} each")
+        words.append(_BOUND.get(known.bind, f"bound to a {known.bind} each"))
     if known.map_by:
         words.append(f"in turn over each {known.map_by}")
     return ", ".join(words)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline.placement import Placement
 from plumbline.search.candidates import Menu
 from plumbline.workbench import Variant
 from plumbline_db.records import CaseRecord, ProbeRecord, Run
@@ -77,10 +78,16 @@ class ColdStarter(SimulatedStarter):
         return "wrong" if wrong else "ok"
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         self.extra = extra
-        run, records = super().start(campaign, suite, sequence, text, extra)
+        run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if self._aborts(self._values):
             return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
         return run, records

@@ -184,12 +184,22 @@ class SimulatedStarter(Starter):
         return {"PATH": "/usr/bin:/bin"}
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         if self._stop_after is not None and len(self.launches) >= self._stop_after:
             raise Interrupted
         self.launches.append((suite, sequence))
+        where = placement or self.placement
         records = self._records(text, extra)
+        if where.held:
+            held = [str(rank % 2) for rank in range(where.nprocs)]
+            records[0] = msgspec.structs.replace(records[0], binding=held)  # type: ignore[type-var]
         finished = isinstance(records[-1], Footer)
         reason = "" if finished else f"exit status 139, with case {under_way(records)} under way"
         run = Run(
@@ -199,7 +209,7 @@ class SimulatedStarter(Starter):
             sequence=sequence,
             outcome="finished" if finished else "failed",
             reason=reason,
-            argv=["mpirun", "-np", str(self.placement.nprocs), "probe"],
+            argv=["mpirun", *self.family.words(where), "probe", "--plan", "plan", "--out", "out"],
             environment=extra,
             plan=text,
             stderr="" if finished else "Segmentation fault",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from plumbline import at_start
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import ProbeRecord, Run
@@ -28,10 +29,16 @@ class Watched(SimulatedStarter):
         self._fails = fails
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         self.seen.append((suite, sequence, extra, text))
-        run, records = super().start(campaign, suite, sequence, text, extra)
+        run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if suite == self._fails and sequence:
             run = Run(**{name: getattr(run, name) for name in run.__struct_fields__} | FAILED)
         return run, records

@@ -406,9 +406,9 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
     """A library that does not read the rules file: its canary goes unnoticed."""
 
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
             heard = {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
-            return super().start(campaign, suite, sequence, text, heard)
+            return super().start(campaign, suite, sequence, text, heard, place)
 
     finished = run(db, tmp_path / "out", Deaf(planted.costs()))
     assert all(one.variant != "default" for one in winners.get(db, finished.campaign.id))
@@ -422,8 +422,8 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
     """Each is named, nothing is exported as a finding, and another run has nothing to repeat."""
 
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
-            return super().start(campaign, suite, sequence, text, {})
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
+            return super().start(campaign, suite, sequence, text, {}, place)
 
     finished = run(db, tmp_path / "out", Deaf(planted.costs()))
     assert finished.campaign.state == "finished"
@@ -437,9 +437,9 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
 
 def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
             proving = suite.startswith("proof-")
-            return super().start(campaign, suite, sequence, text, {} if proving else extra)
+            return super().start(campaign, suite, sequence, text, {} if proving else extra, place)
 
     one_cell = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
     finished = run(db, tmp_path / "out", Deaf(planted.costs()), one_cell)
@@ -455,8 +455,8 @@ def test_files_under_which_no_launch_goes_well_end_the_campaign(
     """No winner is to blame: launches of the proof fail before any case."""
 
     class Dead(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
-            launch, records = super().start(campaign, suite, sequence, text, extra)
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
+            launch, records = super().start(campaign, suite, sequence, text, extra, place)
             if suite.startswith("proof-"):
                 launch, records = (
                     msgspec.structs.replace(launch, outcome="failed", reason="exit status 1"),

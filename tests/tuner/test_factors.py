@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from plumbline import factors
-from plumbline.measure import Laboratory
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Laboratory, Series
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -131,10 +133,18 @@ def test_suites_may_be_asked_for_different_things() -> None:
         )
 
 
+def test_suites_that_are_started_alike_are_bound_alike() -> None:
+    launches = [("a", header()), ("b", header(binding=["0"] * 4, sync="none"))]
+    assert factors.require_joinable(launches, across_suites=True) == []
+    with pytest.raises(PlumblineError, match=r"binding: 0-1; 0-1.* \(a\), 0; 0; 0; 0 \(b\)"):
+        factors.require_joinable(launches, across_suites=True, started_alike=True)
+
+
 class Machine:
     """A starter of launches that are made up; `now` is what their header says."""
 
     may_differ = frozenset[str]()
+    at_once = 1
 
     def __init__(self) -> None:
         self.now = header()
@@ -150,13 +160,24 @@ class Machine:
         self.not_stored.append(id)
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, list[ProbeRecord]]:
         launch = msgspec.structs.replace(build.run(suite, sequence), plan=text, environment=extra)
+        words = OpenMpi().words(placement or CROWDED)
+        argv = ["/usr/bin/mpirun", *words, "probe", "--plan", f"/tmp/{launch.id}"]
+        launch = msgspec.structs.replace(launch, argv=argv)
         _, *records = build.records(launch, [build.Timed()])
         return launch, [msgspec.structs.replace(self.now, run=launch.id), *records]
 
 
+CROWDED = Placement(nodes=1, ppn=4, oversubscribed=True)
+BOUND = header(binding=["0", "1", "0", "1"])
 PLAN = Plan("before", 1, (PlanCase("MPI_Allreduce", 16384),))
 
 
@@ -180,6 +201,30 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
     with pytest.raises(PlumblineError, match="environment PLUMBLINE_PROFILE"):
         lab.launch("before", 2, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 3
+
+
+def test_suites_may_be_placed_differently_and_each_only_in_one_way(db: Database) -> None:
+    """A suite that is started as a user does joins a campaign whose launches are bound; within it,
+    and among those that are started alike, the binding stays."""
+    campaign = build.started(db)
+    machine = Machine()
+    lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
+    plain = CROWDED.plain()
+    machine.now = BOUND
+    lab.launch("before", 0, PLAN, {})
+    lab.launch("confirm-1", 0, PLAN, {"A": "tuned"})
+    machine.now = header()
+    Series(lab, "confirm-1-plain", PLAN, {"A": "tuned"}, plain).advance(2)
+    Series(lab, "confirm-1-plain-default", PLAN, {}, plain).advance(2)
+    refused = pytest.raises(PlumblineError, match=r"binding: .*bind the ranks to the same")
+    with refused:  # a further look at what was bound
+        lab.launch("before-2", 0, PLAN, {})
+    machine.now = BOUND
+    for suite, number in (("confirm-1-plain", 2), ("confirm-2-plain", 0)):
+        with refused:
+            lab.launch(suite, number, PLAN, {"A": "tuned"}, plain)
+    lab.launch("before-2", 0, PLAN, {})
+    assert len(runs.listing(db, campaign.id)) == 7
 
 
 def test_what_intel_mpi_makes_anew_for_each_launch_is_not_compared() -> None:

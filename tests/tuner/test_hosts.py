@@ -119,6 +119,7 @@ def test_open_mpi() -> None:
     ("placement", "words"),
     [
         (Placement(nodes=1, ppn=4), []),
+        (Placement(nodes=1, ppn=4, map_by="core").plain(), []),
         (Placement(nodes=1, ppn=4, bind="numa", map_by="socket"), "--map-by socket --bind-to numa"),
         (
             Placement(nodes=1, ppn=4, bind="core", oversubscribed=True),
@@ -148,7 +149,9 @@ def test_hydra() -> None:
 
 
 def test_hydra_of_mpich_binds() -> None:
-    assert hydra.mpich_binding(LAYOUT) == []
+    assert hydra.mpich_binding(LAYOUT) == hydra.mpich_binding(LAYOUT.plain()) == []
+    crowded = msgspec.structs.replace(LAYOUT, oversubscribed=True)
+    assert hydra.mpich_binding(crowded) == hydra.mpich_binding(crowded.plain()) == []
     bound = msgspec.structs.replace(LAYOUT, bind="socket", map_by="numa")
     assert hydra.mpich_binding(bound) == ["-bind-to", "socket", "-map-by", "numa"]
     loose = msgspec.structs.replace(LAYOUT, bind="none", map_by="numa")

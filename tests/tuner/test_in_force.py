@@ -69,8 +69,8 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
     done: list[str] = []
 
     class Keeping(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
-            run, records = super().start(campaign, suite, sequence, text, extra)
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
+            run, records = super().start(campaign, suite, sequence, text, extra, place)
             done.append(run.id)
             return run, records
 
@@ -85,8 +85,8 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
 
 def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
-            return super().start(campaign, suite, sequence, text, {})
+        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
+            return super().start(campaign, suite, sequence, text, {}, place)
 
     found = in_force.files(place.database, None, None)
     environment = in_force.environment(found)

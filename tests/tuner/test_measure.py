@@ -236,8 +236,8 @@ class Flaky(SimulatedStarter):
         self._failing = failing
         self._reason = reason
 
-    def start(self, campaign, suite, sequence, text, extra):  # type: ignore[no-untyped-def]
-        run, records = super().start(campaign, suite, sequence, text, extra)
+    def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
+        run, records = super().start(campaign, suite, sequence, text, extra, place)
         if sequence not in self._failing:
             return run, records
         failed = msgspec.structs.replace(run, outcome="failed", reason=self._reason, stderr="no")

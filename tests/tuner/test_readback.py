@@ -44,6 +44,7 @@ def test_lists_of_processing_units() -> None:
     ("bind", "binding", "wrong"),
     [
         ("", ("0-7", "0"), ""),
+        ("plain", ("0-7", "0"), ""),
         ("core", ("0,4", "1"), ""),
         ("core", ("0,4", "0-1,4-5"), "rank 1 may run on 0-1,4-5, though bind = core"),
         ("socket", ("0-1,4-5", "2-3,6-7"), ""),

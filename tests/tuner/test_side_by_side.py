@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from plumbline import side_by_side
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
@@ -62,9 +63,15 @@ class RefusingStarter(SimulatedStarter):
     of case 0 was late, and the clock is off by 70 to 90 ns."""
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        run, records = super().start(campaign, suite, sequence, text, extra)
+        run, records = super().start(campaign, suite, sequence, text, extra, placement)
         changed: list[ProbeRecord] = []
         for record in records:
             if isinstance(record, Samples) and record.case == 0:

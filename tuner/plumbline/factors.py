@@ -27,6 +27,9 @@ ASKED_FOR = frozenset(
     | {"sync", "clock", "runtime", "cache"}
 )
 
+# Of these, what follows from how ranks are started.
+_PLACE = frozenset({"binding"})
+
 # Variables that launchers make anew for each launch, and our own that say where reports go.
 _OF_THE_LAUNCHER = re.compile(
     r"OMPI_MCA_(orte_|ess|pmix$|initial_wdir$|num_procs$|cpu_type$|PREFIXES$|rmaps_base_|"
@@ -106,17 +109,22 @@ def facts(header: Header) -> dict[str, str]:
 
 
 def differences(
-    launches: Sequence[tuple[str, Header]], *, across_suites: bool = False
+    launches: Sequence[tuple[str, Header]],
+    *,
+    across_suites: bool = False,
+    started_alike: bool = False,
 ) -> list[Difference]:
     """What is not the same in all launches (a name and a header each), in the order of the factors.
     A variable that is not there is not set. Any other factor is compared among the launches that
     have it: earlier versions of the probe recorded less. `across_suites`: only what no launch of a
-    campaign is asked for differently."""
+    campaign is asked for differently; `started_alike`: and what follows from the words that start
+    the ranks, which these launches have in common."""
+    asked_for = ASKED_FOR - _PLACE if started_alike else ASKED_FOR
     every = [(name, facts(header)) for name, header in launches]
     found = []
     for factor in dict.fromkeys(factor for _, known in every for factor in known):
         variable = factor.startswith(ENVIRONMENT + " ")
-        if across_suites and (variable or factor in ASKED_FOR):
+        if across_suites and (variable or factor in asked_for):
             continue
         values: dict[str, list[str]] = {}
         for name, known in every:
@@ -135,13 +143,14 @@ def require_joinable(
     launches: Sequence[tuple[str, Header]],
     *,
     across_suites: bool = False,
+    started_alike: bool = False,
     otherwise: str = AFRESH,
     may_differ: Collection[str] = (),
 ) -> list[Difference]:
     """The differences that are only noted. Raises PlumblineError, naming every factor that must be
     equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
     `may_differ`: factors that are only noted here."""
-    found = differences(launches, across_suites=across_suites)
+    found = differences(launches, across_suites=across_suites, started_alike=started_alike)
     broken = [one for one in found if one.rule.join == "equal" and one.factor not in may_differ]
     if broken:
         what = "; ".join(f"{one.text()}: {one.rule.remedy}" for one in broken)

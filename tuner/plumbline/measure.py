@@ -16,9 +16,10 @@ from typing import Protocol
 import msgspec
 
 from plumbline import factors
+from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import NO_END, Starter
-from plumbline_db import events, runs
+from plumbline_db import events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
@@ -68,22 +69,34 @@ class Laboratory:
         self.spent_seconds = 0.0
 
     def launch(
-        self, suite: str, sequence: int, plan: Plan, environment: Mapping[str, str]
+        self,
+        suite: str,
+        sequence: int,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
     ) -> Outcome:
         """The launch (suite, sequence): from the database when it is there, else from the machine.
 
         `environment` is what this launch has beyond the clean environment (hot switches, exported
-        files in force). Raises PlumblineError when the stored launch had another plan, or when this
-        one ran under other conditions than those it would be joined with."""
+        files in force), `placement` another one than that of the campaign: the same for all of a
+        suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
+        under other conditions than those it would be joined with."""
         text = plan.text()
         stored = self._stored(suite, sequence, text)
         if stored is not None:
             return stored
-        run, records = self.starter.start(self.campaign, suite, sequence, text, dict(environment))
+        run, records = self.starter.start(
+            self.campaign, suite, sequence, text, dict(environment), placement
+        )
         return self._keep(run, records)
 
     def launch_together(
-        self, suite: str, plans: Mapping[int, Plan], environment: Mapping[str, str]
+        self,
+        suite: str,
+        plans: Mapping[int, Plan],
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
     ) -> dict[int, Outcome]:
         """The same for several launches, by sequence. Those that are to be started are under way at
         the same time, and each is kept as soon as it is at its end."""
@@ -92,7 +105,9 @@ class Laboratory:
         outcomes = {sequence: one for sequence, one in found.items() if one is not None}
         missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
         if missing:
-            ends = self.starter.start_together(self.campaign, suite, missing, dict(environment))
+            ends = self.starter.start_together(
+                self.campaign, suite, missing, dict(environment), placement
+            )
             with contextlib.closing(ends):
                 for run, records in ends:
                     outcomes[run.sequence] = self._keep(run, records)
@@ -140,16 +155,21 @@ class Laboratory:
 
     def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
         """Raises PlumblineError, before the launch is stored, when what run times depend on is not
-        as it was in the first launch of the campaign and of the suite."""
+        as it was in the first launch of the campaign, in the first that was started alike, and in
+        the first of the suite."""
         header = next((one for one in records if isinstance(one, Header)), None)
         if run.outcome == "failed" or header is None:
             return
-        for suite in (None, run.suite):
-            first = runs.first_header(self.db, self.campaign, suite)
+        for first, across_suites, started_alike in (
+            (runs.first_header(self.db, self.campaign), True, False),
+            (started.first_alike(self.db, run), True, True),
+            (runs.first_header(self.db, self.campaign, run.suite), False, True),
+        ):
             if first is not None:
                 factors.require_joinable(
                     [first, (f"{run.id}, now", header)],
-                    across_suites=suite is None,
+                    across_suites=across_suites,
+                    started_alike=started_alike,
                     may_differ=self.starter.may_differ,
                 )
 
@@ -163,13 +183,19 @@ class Series:
     fail is left out of the following ones."""
 
     def __init__(
-        self, lab: Laboratory, suite: str, plan: Plan, environment: Mapping[str, str]
+        self,
+        lab: Laboratory,
+        suite: str,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
     ) -> None:
         self.dropped: set[PlanCase] = set()
         self._lab = lab
         self._suite = suite
         self._plan = plan
         self._environment = environment
+        self._placement = placement
         self._sequence = 0
         self._blamed: Counter[PlanCase] = Counter()  # since the last launch that has finished
         self._blameless = 0
@@ -196,12 +222,14 @@ class Series:
         }
         if count == 1:
             ((sequence, plan),) = plans.items()
-            outcome = self._lab.launch(self._suite, sequence, plan, self._environment)
-            outcomes = [outcome]
+            outcomes = [
+                self._lab.launch(self._suite, sequence, plan, self._environment, self._placement)
+            ]
         else:
-            outcomes = list(
-                self._lab.launch_together(self._suite, plans, self._environment).values()
+            found = self._lab.launch_together(
+                self._suite, plans, self._environment, self._placement
             )
+            outcomes = list(found.values())
         self._sequence += count
         return sum(self._judge(outcome, cases) for outcome in outcomes)
 

@@ -8,16 +8,20 @@ import msgspec
 
 from plumbline_db.errors import UsageError
 
-# What every mpirun can be asked for, whatever it calls it.
-Bind = Literal["core", "socket", "numa", "none"]
+# What every mpirun can be asked for, whatever it calls it; and `plain`: it is asked for nothing.
+PLAIN: Literal["plain"] = "plain"
+Bind = Literal["core", "socket", "numa", "none", "plain"]
 MapBy = Literal["core", "socket", "numa", "node"]
 BINDS: tuple[str, ...] = get_args(Bind)
 MAPS: tuple[str, ...] = get_args(MapBy)
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """`nodes` times `ppn` ranks. `bind` and `map_by` are empty where the library decides.
-    `oversubscribed`: more ranks on a node than it has processing units."""
+    """`nodes` times `ppn` ranks. `oversubscribed`: more ranks on a node than it has processing
+    units. `bind` and `map_by` are empty where nothing is asked for: the library decides, but for
+    oversubscribed ranks, which are bound where the library would not, since the system would place
+    them anew in each launch. With `bind` PLAIN it decides there too: ranks are where a plain
+    `mpirun` or `srun` of the user puts them."""
 
     nodes: int
     ppn: int
@@ -28,6 +32,20 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nprocs(self) -> int:
         return self.nodes * self.ppn
+
+    @property
+    def binding(self) -> str:
+        """What mpirun is asked to bind ranks to; empty where that is left to the library."""
+        return "" if self.bind == PLAIN else self.bind
+
+    @property
+    def held(self) -> bool:
+        """Whether ranks are to stay on a processing unit though nobody asked for it."""
+        return self.oversubscribed and not self.bind
+
+    def plain(self) -> Placement:
+        """As many ranks, where a plain `mpirun` or `srun` of the user puts them."""
+        return msgspec.structs.replace(self, bind=PLAIN, map_by="")
 
 
 def here(nprocs: int, processing_units: int) -> Placement:

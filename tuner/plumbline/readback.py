@@ -38,7 +38,7 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
             f"a node has {counted(header.processing_units, 'processing unit')}, not as many as it "
             "said when it was asked"
         )
-    return _misbound(header, placement.bind, domains)
+    return _misbound(header, placement.binding, domains)
 
 
 def _misbound(header: Header, bind: str, domains: Domains) -> str:

@@ -104,6 +104,16 @@ class Starter:
         """Factors that the launcher does not keep the same."""
         return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
 
+    @property
+    def plain(self) -> Placement | None:
+        """Where a plain mpirun of the user puts the ranks, if launches have them elsewhere though
+        nobody asked for that; else None."""
+        if not self.placement.held or (self._queue and not self._queue.by_mpirun):
+            return None
+        plain = self.placement.plain()
+        differs = self.family.words(plain) != self.family.words(self.placement)
+        return plain if differs else None
+
     def events(self, id: str) -> list[Event]:
         """What has happened to the launch `id` on its way."""
         return self._queue.events(id) if self._queue else []
@@ -124,17 +134,29 @@ class Starter:
             self._queue.refused(id)
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        """One launch of the plan `text`; `extra` is its environment beyond the clean one."""
+        """One launch of the plan `text`; `extra` is its environment beyond the clean one,
+        `placement` another one than that of all launches."""
         id, started = run_id(campaign, suite, sequence), _now()
         with self._launcher.folder(id) as folder:
-            job = self._job(id, folder, text, extra)
+            job = self._job(id, folder, text, extra, placement)
             done = self._launcher.run(self.family, self._installation, job)
             return self._result(job, done, started, (campaign, suite, sequence), text)
 
     def start_together(
-        self, campaign: str, suite: str, texts: Mapping[int, str], extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        texts: Mapping[int, str],
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> Generator[tuple[Run, Sequence[ProbeRecord]], None, None]:
         """Launches of the plans `texts`, by sequence, all under way at the same time; each comes
         when it is at its end."""
@@ -146,7 +168,7 @@ class Starter:
             for sequence, text in texts.items():
                 id = run_id(campaign, suite, sequence)
                 folder = folders.enter_context(self._queue.folder(id))
-                jobs.append(self._job(id, folder, text, extra))
+                jobs.append(self._job(id, folder, text, extra, placement))
             ends = self._queue.run_all(self.family, self._installation, jobs)
             with contextlib.closing(ends):
                 for number, done in ends:
@@ -154,7 +176,14 @@ class Starter:
                     key = (campaign, suite, sequence)
                     yield self._result(jobs[number], done, started, key, texts[sequence])
 
-    def _job(self, id: str, folder: Path, text: str, extra: dict[str, str]) -> Job:
+    def _job(
+        self,
+        id: str,
+        folder: Path,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
+    ) -> Job:
         plan_file, record_file = folder / "plan", folder / RECORDS
         # A job that is under way already may be reading it.
         if not plan_file.is_file() or plan_file.read_text() != text:
@@ -162,7 +191,7 @@ class Starter:
         return Job(
             id=id,
             program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
-            placement=self.placement,
+            placement=placement or self.placement,
             folder=folder,
             environment=self.clean_environment() | extra,
             extra=self._fixed | extra,
@@ -191,7 +220,7 @@ class Starter:
             else []
         )
         reason = self._reason(done, whole, records, silent_seconds)
-        self._require_place(job.id, records)
+        self._require_place(job, records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         campaign, suite, sequence = key
         run = Run(
@@ -211,13 +240,13 @@ class Starter:
         )
         return run, records
 
-    def _require_place(self, id: str, records: Sequence[ProbeRecord]) -> None:
+    def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
         header = next((one for one in records if isinstance(one, Header)), None)
         # What the cores of a cluster's nodes are, a login node does not know.
         domains = {} if self._queue else machine.domains()
-        wrong = header and readback.mismatch(header, self.placement, domains)
+        wrong = header and readback.mismatch(header, job.placement, domains)
         if wrong:
-            self.refused(id)
+            self.refused(job.id)
             raise PlumblineError(
                 f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "
                 "this library and this machine can do (nodes, bind, map_by, the table hosts)"

@@ -145,10 +145,11 @@ def test_its_own_libfabric_is_the_one_it_finds(
 
 
 def test_what_is_bound_and_where() -> None:
-    def words(**more: str) -> list[str]:
+    def words(**more: str | bool) -> list[str]:
         return FAMILY.words(msgspec.structs.replace(Placement(nodes=1, ppn=2), **more))
 
-    assert words() == ["-n", "2"]
+    assert words() == words(bind="plain") == ["-n", "2"]
+    assert words(oversubscribed=True) == words(bind="plain", oversubscribed=True) == ["-n", "2"]
     assert words(bind="none") == ["-n", "2", "-genv", "I_MPI_PIN", "off"]
     assert words(bind="core", map_by="socket") == [
         *("-n", "2", "-genv", "I_MPI_PIN_DOMAIN", "core"),

@@ -212,6 +212,11 @@ def test_a_canary_is_a_variable_of_mpi_t_beside_ours(tmp_path: Path) -> None:
     ("placement", "words"),
     [
         (Placement(nodes=1, ppn=2), ["-n", "2"]),
+        (Placement(nodes=1, ppn=2, bind="plain"), ["-n", "2"]),
+        (
+            Placement(nodes=1, ppn=4, bind="plain", oversubscribed=True),  # else none starts
+            ["-n", "4", "-genv", "MV2_ENABLE_AFFINITY", "0"],
+        ),
         (
             Placement(nodes=1, ppn=4, oversubscribed=True),
             ["-n", "4", "-genv", "MV2_ENABLE_AFFINITY", "0"],

@@ -171,9 +171,20 @@ def test_settings_in_an_environment() -> None:
 CROWDED = ["--oversubscribe", "--bind-to", "core:overload-allowed"]
 
 
-@pytest.mark.parametrize(("crowded", "words"), [(True, CROWDED), (False, [])])
-def test_crowded_ranks_are_bound(crowded: bool, words: list[str]) -> None:
-    placement = Placement(nodes=1, ppn=6, oversubscribed=crowded)
+@pytest.mark.parametrize(
+    ("crowded", "bind", "words"),
+    [
+        (False, "", []),
+        (False, "plain", []),
+        (True, "", CROWDED),
+        (True, "plain", ["--oversubscribe"]),
+        (True, "none", ["--oversubscribe", "--bind-to", "none"]),
+    ],
+)
+def test_crowded_ranks_are_bound_unless_they_are_the_user_s(
+    crowded: bool, bind: str, words: list[str]
+) -> None:
+    placement = Placement(nodes=1, ppn=6, bind=bind, oversubscribed=crowded)
     assert OpenMpi().words(placement) == ["-np", "6", *words]
 
 

@@ -43,8 +43,8 @@ def starter(
     )
 
 
-def bindings(ranks: Starter) -> list[frozenset[int]]:
-    run, records = ranks.start("c", "s", 0, PLAN.text(), {})
+def bindings(ranks: Starter, placement: Placement | None = None) -> list[frozenset[int]]:
+    run, records = ranks.start("c", "s", 0, PLAN.text(), {}, placement)
     assert run.outcome == "finished", run.reason + run.stderr
     (header,) = (one for one in records if isinstance(one, Header))
     return [units(text) for text in header.binding]
@@ -74,6 +74,26 @@ def test_more_ranks_than_cores_are_bound_all_the_same() -> None:
     ppn = machine.processing_units() + 1
     found_bound = bindings(starter(family, found, bind="core", map_by="core", ppn=ppn))
     assert len(set(found_bound)) == len(machine.domains()["core"])
+
+
+@pytest.mark.parametrize("name", ["path", "openmpi-5.0", "mpich-5.0", "impi-2021"])
+def test_more_ranks_than_cores_as_a_plain_mpirun_starts_them(name: str) -> None:
+    """Open MPI leaves them to the system, and a campaign binds them; the others do of themselves
+    what they do in a campaign."""
+    if name != "path" and not (MPIS / name).exists():
+        pytest.skip(f"no {MPIS / name}: make setup-mpis")
+    family, found = libraries.find(None if name == "path" else MPIS / name)
+    units = machine.processing_units()
+    ranks = starter(family, found, ppn=2 * units)
+    assert ranks.placement.held
+    assert (ranks.plain is None) == (family.name != "openmpi")
+    if ranks.plain is not None:
+        every = frozenset(os.sched_getaffinity(0))
+        assert bindings(ranks, ranks.plain) == [every] * 2 * units
+        assert {len(one) for one in bindings(ranks)} == {1}
+    assert starter(family, found, ppn=units).plain is None
+    assert starter(family, found, bind="core", ppn=2 * units).plain is None
+    assert starter(family, found, bind="plain", ppn=2 * units).plain is None
 
 
 def test_a_library_that_does_not_bind() -> None:

@@ -26,7 +26,13 @@ class OverlapStarter(Starter):
         self._stop_after = stop_after
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         if len(self.plans) == self._stop_after:
             raise Interrupted

@@ -12,6 +12,7 @@ import msgspec
 from plumbline.measure import Laboratory
 from plumbline.overlap import tune
 from plumbline.overlap.tune import Asked
+from plumbline.placement import Placement
 from plumbline.settings import Settings, load
 from plumbline.workbench import Workbench
 from plumbline_db.connection import Database
@@ -33,11 +34,17 @@ class Library(SimulatedStarter):
         self._times = times
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         lines = text.splitlines(keepends=True)
         plain = "".join(line for line in lines if not line.startswith("overlap "))
-        run, records = super().start(campaign, suite, sequence, plain, extra)
+        run, records = super().start(campaign, suite, sequence, plain, extra, placement)
         chance = random.Random(f"{suite} {sequence}")
         common = chance.gauss(1, 0.1)
         knobs = {name.removeprefix("OMPI_MCA_"): value for name, value in extra.items()}

@@ -15,6 +15,7 @@ from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure import Laboratory
+from plumbline.placement import Placement
 from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
@@ -57,10 +58,16 @@ class Machine(SimulatedStarter):
         self._value = ""
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         self._value = extra.get(VARIABLE, "")
-        run, records = super().start(campaign, suite, sequence, text, extra)
+        run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if self._value and self._value == self._dies:
             return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
         if self._value and self._value == self._unread:

@@ -71,6 +71,7 @@ class Queue:
     name_prefix = "plumbline-"
     remembers_seconds = 0.0  # for which the scheduler knows a job that has ended, at least
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
+    by_mpirun = True  # ranks are started by the library's mpirun, not by the scheduler's own
 
     def __init__(self, table: Table, beside: Path) -> None:
         """Jobs have their files `beside` the database, where the table names no folder."""

@@ -62,6 +62,7 @@ class Flux(Queue):
     def __init__(self, table: FluxTable, beside: Path) -> None:
         super().__init__(table, beside)
         self._flux = table
+        self.by_mpirun = table.start == "mpirun"
 
     # --- the machine ----------------------------------------------------------------------------
 
@@ -102,16 +103,16 @@ class Flux(Queue):
     # --- the job --------------------------------------------------------------------------------
 
     def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
-        if self._flux.start == "mpirun":
+        if self.by_mpirun:
             return super().words(family, installation, job)
         place = job.placement
-        if place.bind not in ("", "core", "none") or place.map_by:
+        if place.binding not in ("", "core", "none") or place.map_by:
             raise PlumblineError(
                 'flux run binds to core or none, and maps as it does: start = "mpirun"'
             )
         words = ["flux", "run", f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
-        if place.bind:
-            affinity = "per-task" if place.bind == "core" else "off"
+        if place.binding:  # else as the site has it
+            affinity = "per-task" if place.binding == "core" else "off"
             words += [f"--setopt=cpu-affinity={affinity}"]
         for name, value in for_ranks(job.extra).items():
             words += [f"--env={name}={value}"]

@@ -100,6 +100,7 @@ class Slurm(Queue):
         self._accounting = True
         self._mpi_type_is_known = False
         self.nodes_may_differ = not table.nodelist
+        self.by_mpirun = table.start == "mpirun"
 
     # --- the machine ----------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class Slurm(Queue):
     # --- the job --------------------------------------------------------------------------------
 
     def words(self, family: Family, installation: Installation, job: Job) -> list[str]:
-        if self._slurm.start == "mpirun":
+        if self.by_mpirun:
             return super().words(family, installation, job)
         if not self._mpi_type_is_known:
             self._require_mpi_type()
@@ -170,8 +171,8 @@ class Slurm(Queue):
         words += [f"--ntasks-per-node={place.ppn}"]
         if place.oversubscribed:
             words += ["--overcommit"]
-        if place.bind:
-            words += [f"--cpu-bind={_BINDS[place.bind]}"]
+        if place.binding:  # else as the site has it (TaskPlugin, TaskPluginParam)
+            words += [f"--cpu-bind={_BINDS[place.binding]}"]
         if place.map_by:
             if place.map_by not in _MAPS:
                 raise PlumblineError(f"srun cannot map ranks by {place.map_by}: {', '.join(_MAPS)}")

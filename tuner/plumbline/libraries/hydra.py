@@ -37,10 +37,11 @@ def words(
 
 
 def mpich_binding(placement: Placement) -> list[str]:
-    """How MPICH's own hydra is asked to bind; nothing where that is left to it (it does not)."""
-    if not placement.bind:
+    """How MPICH's own hydra is asked to bind; nothing where that is left to it (it does not, with
+    more ranks than cores or fewer)."""
+    if not placement.binding:
         return []
-    found = ["-bind-to", placement.bind]
-    if placement.map_by not in ("", "node") and placement.bind != "none":
+    found = ["-bind-to", placement.binding]
+    if placement.map_by not in ("", "node") and placement.binding != "none":
         found += ["-map-by", placement.map_by]
     return found

@@ -182,12 +182,12 @@ def _function(knob: str) -> str:
 
 def _binding(placement: Placement) -> list[str]:
     """The library binds by itself, to a part of the node each; more ranks than processing units
-    share them."""
-    if placement.bind == "none":
+    share them, and stay where they are."""
+    if placement.binding == "none":
         return ["-genv", "I_MPI_PIN", "off"]
-    if not placement.bind:
+    if not placement.binding:
         return []
-    found = ["-genv", "I_MPI_PIN_DOMAIN", placement.bind]
+    found = ["-genv", "I_MPI_PIN_DOMAIN", placement.binding]
     if placement.map_by not in ("", "node"):
         order = "compact" if placement.map_by == "core" else "scatter"
         found += ["-genv", "I_MPI_PIN_ORDER", order]

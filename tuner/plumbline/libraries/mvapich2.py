@@ -171,12 +171,13 @@ def _refuse_crashes(values: Mapping[str, str]) -> None:
 
 
 def _binding(placement: Placement) -> list[str]:
-    """The library binds ranks itself, and refuses more of them than there are cores."""
-    if placement.oversubscribed or placement.bind == "none":
+    """The library binds ranks itself, and refuses to bind more of them than there are cores: these
+    a plain mpirun does not start."""
+    if placement.oversubscribed or placement.binding == "none":
         return ["-genv", "MV2_ENABLE_AFFINITY", "0"]
     found: list[str] = []
-    if placement.bind:
-        found += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.bind]]
+    if placement.binding:
+        found += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.binding]]
     policy = _POLICIES[placement.map_by]
     if policy:
         found += ["-genv", "MV2_CPU_BINDING_POLICY", policy]

@@ -96,11 +96,9 @@ class OpenMpi:
         words = ["-np", str(placement.nprocs)]
         if reach is not None:
             words += _to_hosts(placement, reach)
-        bind = placement.bind
+        bind = "core" if placement.held else placement.binding
         if placement.oversubscribed:
             words += ["--oversubscribe"]
-            # Bound, so that the system does not place the ranks anew in each launch.
-            bind = bind or "core"
         if placement.map_by:
             words += ["--map-by", placement.map_by]
         if bind:

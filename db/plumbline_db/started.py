@@ -1,0 +1,82 @@
+"""How the ranks of stored launches were started: the words of their command lines, without the
+program, its paths, and what a launch sets for its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Header, Run
+
+# How ranks are simulated follows from the simulated machine, not from words.
+_SIMULATOR = "smpirun"
+
+
+def words(argv: Sequence[str]) -> list[str]:
+    """`mpirun -np 4 --oversubscribe` of a launch of the probe, as a user types it."""
+    end = argv.index("--plan") - 1 if "--plan" in argv else len(argv)
+    found = [Path(word).name for word in argv[:1]]
+    for word in argv[1:end]:
+        if word == "env":  # srun: variables of the ranks, up to the program
+            break
+        option = found[-1]
+        if option == "-x" or (word.startswith("/") and option.startswith("-")):
+            found.pop()  # a variable for the ranks, a path
+        elif not word.startswith("--env="):  # flux run: the same
+            found.append(Path(word).name if word.startswith("/") else word)
+    return found
+
+
+def lines(db: Database, campaign: str) -> list[str]:
+    """How ranks were started when a campaign was measured, and in which other ways when its winners
+    were confirmed, a sentence each. None where there is no launch, or ranks were simulated."""
+    measured, *more = _ways(db, campaign) or [""]
+    if not measured or measured.startswith(_SIMULATOR):
+        return []
+    return [f"measured with {measured}", *(f"confirmed also with {one}" for one in more)]
+
+
+def _ways(db: Database, campaign: str) -> list[str]:
+    """That of the first launch, then those of the launches that confirm."""
+    first = db.rows(
+        """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           ORDER BY run.number LIMIT 1""",
+        {"campaign": campaign},
+    )
+    confirming = db.rows(
+        """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+             AND suite.name GLOB 'confirm*' ORDER BY run.number""",
+        {"campaign": campaign},
+    )
+    return list(dict.fromkeys(" ".join(_words(text)) for (text,) in [*first, *confirming]))
+
+
+def first_alike(db: Database, run: Run) -> tuple[str, Header] | None:
+    """Id and header of the first finished launch of the same campaign, in whatever suite, that was
+    started by the same words and with the same variables as `run`."""
+    started = words(run.argv)
+    # The first of each suite: launches of one are alike.
+    for id, argv, _ in db.rows(
+        """SELECT run.id, run.argv, min(run.number) FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.environment = :environment
+             AND run.outcome = 'finished' AND run.header IS NOT NULL
+           GROUP BY suite.number ORDER BY 3""",
+        {
+            "campaign": run.campaign,
+            "environment": msgspec.json.encode(run.environment).decode(),
+        },
+    ):
+        header = runs.header(db, id) if _words(argv) == started else None
+        if header is not None:
+            return id, header
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return words(msgspec.json.decode(text, type=list[str]))
