@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import geometric_mean
 
 import msgspec
 
@@ -123,8 +124,16 @@ def winners(
                 for size in sorted(wanted - one.by_size.keys())
                 for name in opened_by[Target(one.function, size)]
             ]
-            found.append(msgspec.structs.replace(one.base, removes=sorted(set(rest))))
-        for first, last, trial in _ranges(one.by_size, one.sizes):
+            base = msgspec.structs.replace(one.base, removes=sorted(set(rest)))
+            decided = [
+                trial
+                for size in one.measured
+                if size not in one.by_size
+                for trial in trials.get(Target(one.function, size), ())
+                if candidate_of(trial) == one.everywhere()
+            ]
+            found.append(_with_gain(base, decided) if decided else base)
+        for first, last in _ranges(one.by_size, one.sizes):
             inside = [size for size in one.measured if first <= size <= last]
             if not inside:
                 continue  # no cell of the table would confirm it
@@ -132,8 +141,9 @@ def winners(
             removes = {
                 name for size in inside for name in opened_by.get(Target(one.function, size), ())
             }
+            those = [one.by_size[size] for size in inside]
             found.append(
-                _winner(menu, one.function, trial, low, high, sorted(removes), nprocs, ppn)
+                _winner(menu, one.function, those, low, high, sorted(removes), nprocs, ppn)
             )
     return found
 
@@ -247,7 +257,7 @@ def _one_for_all(
         for one in trials
         if one.variant == "default" and one.state == "measured"
     }
-    best: tuple[float, Trial] | None = None
+    best: tuple[float, list[Trial]] | None = None
     for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
         at = {
             size: one
@@ -262,25 +272,27 @@ def _one_for_all(
         helped = [size for size in wanted if _faster(at[size])]
         gain = benefit({size: _ratio(one) for size, one in at.items()}, share)
         if helped and gain > 0 and (best is None or gain > best[0]):
-            best = (gain, min((at[size] for size in helped), key=_ratio))
+            best = (gain, list(at.values()))
     if best is None:
         return None
+    # Over all sizes; those that get a choice of their own are not its cells in the end.
     return _winner(menu, function, best[1], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
 
 
 def _winner(
     menu: Menu,
     function: str,
-    trial: Trial,
+    trials: Sequence[Trial],
     low: int,
     high: int,
     removes: list[str],
     nprocs: int,
     ppn: int,
 ) -> Winner:
+    """`trials` are those of one candidate, in each of the measured cells that it is to decide."""
+    trial = trials[0]
     candidate = candidate_of(trial)
-    speedup = 1 / _ratio(trial)
-    return Winner(
+    winner = Winner(
         function=function,
         nprocs=nprocs,
         ppn=ppn,
@@ -288,28 +300,46 @@ def _winner(
         bytes_to=high,
         variant=trial.variant,
         configuration=dict(trial.knobs),
-        search_speedup=speedup,
-        speedup=speedup,
-        speedup_low=1 / trial.ratio_high if trial.ratio_high else speedup,
-        speedup_high=1 / trial.ratio_low if trial.ratio_low else speedup,
+        search_speedup=1.0,
+        speedup=1.0,
+        speedup_low=1.0,
+        speedup_high=1.0,
         removes=removes,
         restrictions=menu.restrictions(function, candidate),
     )
+    return _with_gain(winner, trials)
 
 
-def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int, int, Trial]]:
-    """Neighbouring sizes with the same choice, as (first, last, the trial with the least gain)."""
-    ranges: list[tuple[int, int, Trial]] = []
+def _with_gain(winner: Winner, trials: Sequence[Trial]) -> Winner:
+    """With the speed-up of the search: the geometric mean over these cells, of the ends of the
+    intervals as well (where a cell has none, its ratio)."""
+    speedup = _mean_gain(map(_ratio, trials))
+    return msgspec.structs.replace(
+        winner,
+        search_speedup=speedup,
+        speedup=speedup,
+        speedup_low=_mean_gain(trial.ratio_high or _ratio(trial) for trial in trials),
+        speedup_high=_mean_gain(trial.ratio_low or _ratio(trial) for trial in trials),
+    )
+
+
+def _mean_gain(ratios: Iterable[float]) -> float:
+    return 1 / geometric_mean(ratios)
+
+
+def _ranges(chosen: Mapping[int, Trial], sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbouring sizes with the same choice, as (first, last)."""
+    ranges: list[tuple[int, int]] = []
     previous: int | None = None
     for size in sizes:
         trial = chosen.get(size)
         if trial is not None:
             near = previous is not None and size <= previous * REACH**2
-            if near and ranges and ranges[-1][1] == previous and _same(ranges[-1][2], trial):
-                first, _, other = ranges[-1]
-                ranges[-1] = (first, size, max(other, trial, key=_ratio))
+            joins = near and ranges and ranges[-1][1] == previous
+            if joins and _same(chosen[ranges[-1][1]], trial):
+                ranges[-1] = (ranges[-1][0], size)
             else:
-                ranges.append((size, size, trial))
+                ranges.append((size, size))
         previous = size
     return ranges
 
