@@ -52,11 +52,13 @@ def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
     )
     return [
         Verdict(
-            *values,
-            msgspec.json.decode(suites, type=list[str]),
-            lhs,
-            ranks,
-            msgspec.json.decode(uses, type=list[OtherUse]),
+            *[
+                *values,
+                msgspec.json.decode(suites, type=list[str]),
+                lhs,
+                ranks,
+                msgspec.json.decode(uses, type=list[OtherUse]),
+            ]
         )
         for *values, lhs, ranks, suites, uses in found
     ]

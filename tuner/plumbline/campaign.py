@@ -13,15 +13,18 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import site_rules, tables
+from plumbline import other_uses, site_rules, tables
+from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.exported import Files
 from plumbline.identity import chosen, now, require_sync
 from plumbline.measure import Laboratory, Series
+from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import PlanCase
 from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, process, ranges
+from plumbline.search.budget import Budget
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
@@ -162,6 +165,7 @@ class Loop:
         self._proven = Proven(lab, bench, self._plan, self._sizes, self._event)
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
+        self._budget = Budget(lab, settings)
         self._rounds = Rounds(
             lab,
             menu,
@@ -170,8 +174,20 @@ class Loop:
             self._sizes,
             self._order,
             self._event,
+            self._budget,
             switches=crossover.switches(bench.space, bench.knobs),
         )
+        self._acceptance = Acceptance(
+            lab,
+            menu,
+            self._plan,
+            settings,
+            self._sizes,
+            self._searched_under,
+            placement=lab.starter.plain,
+            crowded=campaign.oversubscribed,
+        )
+        self._only_in_loops: list[Verdict] = []
 
     def _unchanged(self, menu: Menu) -> list[PlanCase]:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
@@ -207,12 +223,14 @@ class Loop:
         of_the_process = self._settings.settings is not msgspec.UNSET
         while True:
             opened = False
-            if searched < self._settings.rounds and self._within_budget():
+            if searched < self._settings.rounds and self._budget.left():
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
+                if found != winners:
+                    self._budget.earned()
                 changed, winners = changed or found != winners, found
             stands = not winners or fixed.stands(winners)
-            if of_the_process and stands and not (changed or opened) and self._within_budget():
+            if of_the_process and stands and not (changed or opened) and self._budget.left():
                 of_the_process = False
                 more = self._of_the_process(winners)
                 changed, winners = bool(more), winners + more
@@ -231,7 +249,7 @@ class Loop:
                 winners, changed = self._undo(winners, current, fixed)
                 if not changed:
                     current = fixed.last.table
-                    if not (of_the_process and self._within_budget()):
+                    if not (of_the_process and self._budget.left()):
                         break
         return self._end(fixed.last.winners, fixed.last.table)
 
@@ -265,14 +283,32 @@ class Loop:
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         Series(lab, "before", plan, {}).advance(settings.launches)
         found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
+        if self._settings.simulation is None:
+            elsewhere = self._in_other_uses("before", found, {}, whole=True)
+            found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
+
+    def _in_other_uses(
+        self, stage: str, table: list[Verdict], environment: Mapping[str, str], *, whole: bool
+    ) -> Elsewhere:
+        return other_uses.look(
+            self._lab,
+            stage,
+            self._guidelines,
+            self._settings,
+            environment,
+            table,
+            crowded=self._campaign.oversubscribed,
+            whole=whole,
+        )
 
     def _search(
         self, number: int, current: Sequence[Verdict], winners: list[Winner], changed: bool
     ) -> tuple[bool, list[Winner]]:
         """Opens the searches that the table asks for; whether there were any, and all winners."""
-        fresh = self._rounds.fresh(current)
+        wanted = [*self._only_in_loops, *current]
+        fresh = self._rounds.fresh(wanted)
         # The table that says so is that of these winners, if none changed.
         stuck = [] if changed or not winners else self._rounds.stuck(current)
         if stuck:
@@ -280,11 +316,11 @@ class Loop:
         if fresh:
             winners = winners + self._rounds.first(
                 number,
-                current,
+                wanted,
                 self._searched_under,
                 winners,
                 self._with_files,
-                refine=self._within_budget,
+                refine=self._budget.left,
             )
         return bool(fresh or stuck), winners
 
@@ -331,6 +367,9 @@ class Loop:
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
+        winners, unfit = self._accepted(turn, winners)
+        if unfit:
+            return self._replaced(winners, unfit, fixed), list(current), True
         winners, refused = self._together(winners)
         while refused:
             for one, why in refused:
@@ -364,13 +403,22 @@ class Loop:
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
 
+    def _accepted(self, turn: int, winners: Sequence[Winner]) -> tuple[list[Winner], list[Winner]]:
+        """Those that hold wherever a user stands, and what is lost."""
+        if self._settings.simulation is not None:
+            return list(winners), []
+        done = self._acceptance.judge(turn, winners)
+        for winner, why in done.refused:
+            self._dropped(f"accept-{turn}", winner, why)
+        return done.winners, [winner for winner, _ in done.refused]
+
     def _replaced(
         self, left: list[Winner], lost: Sequence[Winner], fixed: FixedPoint
     ) -> list[Winner]:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
-        if self._within_budget():
+        if self._budget.left():
             return left + self._rounds.instead(lost, left, self._with_files)
         self._rounds.refuse(lost)
         return left
@@ -397,13 +445,13 @@ class Loop:
         self._campaign = finished
         self._files.finish(finished, winners)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
+        if self._settings.simulation is None and winners:
+            environment = self._files.environment()
+            after = self._in_other_uses("after", after, environment, whole=False).table
         verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
-
-    def _within_budget(self) -> bool:
-        return self._lab.spent_seconds < self._settings.budget_seconds
 
     def _event(self, kind: str, text: str) -> None:
         """Kept once, also when the campaign is replayed."""

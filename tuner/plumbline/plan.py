@@ -30,6 +30,17 @@ FUNCTIONS_IN_PARTS = frozenset(
         "MPI_Reduce_scatter",
     }
 )
+# Those whose data an operator joins.
+REDUCTIONS = frozenset(
+    {
+        "MPI_Allreduce",
+        "MPI_Exscan",
+        "MPI_Reduce",
+        "MPI_Reduce_scatter",
+        "MPI_Reduce_scatter_block",
+        "MPI_Scan",
+    }
+)
 TYPE_BYTES = {
     "MPI_BYTE": 1,
     "MPI_CHAR": 1,
@@ -53,7 +64,8 @@ class PlanCase(msgspec.Struct, frozen=True):
     """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
     on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
     `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
-    all, else the first ones."""
+    all, else the first ones; `use` is the way it is called ("": the plan's); `data` None means the
+    plan's."""
 
     function: str
     bytes: int
@@ -63,6 +75,8 @@ class PlanCase(msgspec.Struct, frozen=True):
     delay_ns: int = 0
     reps: int = 0
     ranks: int = 0
+    use: str = ""
+    data: Data | None = None
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -177,14 +191,16 @@ class Plan(msgspec.Struct, frozen=True):
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in knobs or ())
                 lines.append(f"config id={name} {words}")
         for number, case in enumerate(self.cases):
+            data = case.data or self.data
             config = configs[None if case.plain_duplicate else case.knobs]
             lines.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
-                f"config={config} bytes={case.bytes} type={_value(self.data.type)} "
-                f"op={_value(self.data.op)} root={self.data.root}"
+                f"config={config} bytes={case.bytes} type={_value(data.type)} "
+                f"op={_value(data.op)} root={data.root}"
                 + ("" if self.nrep else f" reps={case.reps or self.reps}")
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
+                + (f" use={_value(case.use)}" if case.use else "")
             )
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         lines += [one.line(number) for number, one in enumerate(self.overlaps)]

@@ -33,9 +33,21 @@ SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 500
 SIZES += [16384, 32768, 102400]
 
 LAUNCHES_MAX = 30
+BUDGET_SECONDS = 180.0
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 BARRIER = "barrier"  # the start scheme of a campaign that names none
+
+# Ways of use that a campaign can be about, and the start schemes that each stands for, the usual
+# one first. `loop` and `stream` start as the probe defines them (docs/plan-and-records.md).
+SYNCHRONISED = "synchronised"
+AFTER_BARRIER = "after_barrier"
+USES: dict[str, tuple[str, ...]] = {
+    SYNCHRONISED: ("window", "roundtime"),
+    AFTER_BARRIER: (BARRIER,),
+    "loop": (),
+    "stream": (),
+}
 
 # A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
 # take as long as the simulator needs, however little time passes there.
@@ -65,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
     budget_seconds: time inside launches after which no search is opened and no parameters are
-    proposed; what is open is brought to its end, but that a simulated machine, where one launch
+    proposed (the default grows while searches find something); what is open is brought to its end, but that a simulated machine, where one launch
     decides, measures no more candidates that need launches of their own.
     alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
     unsafe: also use what is wrong for some legal programs.
@@ -75,7 +87,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     all: also search the cells of functions that no violated guideline names; the library's default
     is what their winners must beat (unset: no).
     settings: settings of the whole process are searched too: true, or the names of some.
-    sync: how ranks start a call (unset: barrier).
+    use: the way of use that the campaign is about: synchronised, after_barrier, loop or stream
+    (unset: synchronised where each rank has a processing unit, else after_barrier).
+    sync: how ranks start a call (unset: as the way of use says).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
     a rank). bind, map_by: asked of mpirun (unset: the library's own).
     hosts: several machines in place of this one (docs/clusters.md); nodes: how many of them, the
@@ -98,7 +112,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks: int = 12
     reps: int = 4
     rounds: int = 4
-    budget_seconds: float = 180.0
+    budget_seconds: float = BUDGET_SECONDS
     launch_timeout_seconds: float = 120.0
     alpha: float = 0.05
     tolerance: float = 0.05
@@ -109,6 +123,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     pbs: PbsTable | msgspec.UnsetType = msgspec.UNSET
     flux: FluxTable | msgspec.UnsetType = msgspec.UNSET
     variants: list[str] | msgspec.UnsetType = msgspec.UNSET
+    use: str | msgspec.UnsetType = msgspec.UNSET
     sync: str | msgspec.UnsetType = msgspec.UNSET
     nodes: int | msgspec.UnsetType = msgspec.UNSET
     bind: Bind | msgspec.UnsetType = msgspec.UNSET
@@ -157,7 +172,23 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def start_scheme(self) -> str:
-        return BARRIER if isinstance(self.sync, msgspec.UnsetType) else self.sync
+        if not isinstance(self.sync, msgspec.UnsetType):
+            return self.sync
+        return next(iter(USES.get(self.way_of_use, ())), BARRIER)
+
+    @property
+    def way_of_use(self) -> str:
+        """Empty where only a start scheme is named."""
+        return "" if isinstance(self.use, msgspec.UnsetType) else self.use
+
+    def on(self, processing_units: int | None) -> Settings:
+        """With the way of use that they stand for on nodes of so many processing units (None:
+        nobody knows). A simulated machine has one."""
+        named = not (self.use is msgspec.UNSET and self.sync is msgspec.UNSET)
+        if named or self.simulation is not None:
+            return self
+        crowded = processing_units is not None and self.ppn > processing_units
+        return msgspec.structs.replace(self, use=AFTER_BARRIER if crowded else SYNCHRONISED)
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Of our variants, by function, those that may be tried."""
@@ -304,6 +335,12 @@ def _checked(where: str, settings: Settings) -> Settings:
         > 1,
         "nprocs must be given where jobs of a scheduler are started": bool(scheduled)
         and not settings.nprocs,
+        f"use must be one of {', '.join(USES)}": settings.way_of_use not in ("", *USES),
+        f"sync = {settings.start_scheme} is no start of use = {settings.way_of_use}": bool(
+            settings.way_of_use and settings.sync is not msgspec.UNSET
+        )
+        and settings.start_scheme not in USES.get(settings.way_of_use, ()),
+        "a simulated machine has one way of use": simulated and bool(settings.way_of_use),
         "root must be a rank": not 0 <= settings.root < nprocs,
         "launches must be at least 6 (fewer cannot show anything)": not simulated
         and settings.launches < 6,
@@ -339,9 +376,18 @@ def _checked(where: str, settings: Settings) -> Settings:
         if isinstance(settings.variants, msgspec.UnsetType)
         else sorted(set(settings.variants)),
         settings=_of_the_process(settings.settings),
+        use=_use(settings),
         sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
         all=True if settings.tunes_all else msgspec.UNSET,
     )
+
+
+def _use(settings: Settings) -> str | msgspec.UnsetType:
+    """A start scheme that is named says the way of use too; those of other schemes have no name."""
+    if settings.way_of_use or settings.sync is msgspec.UNSET or settings.simulation is not None:
+        return settings.use
+    ways = (use for use, schemes in USES.items() if settings.sync in schemes)
+    return next(ways, msgspec.UNSET)
 
 
 def _of_the_process(

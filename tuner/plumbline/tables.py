@@ -14,7 +14,7 @@ from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
-from plumbline.settings import Settings
+from plumbline.settings import SYNCHRONISED, Settings
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
@@ -83,6 +83,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         blocks=settings.blocks,
         reps=settings.reps,
         sync=settings.start_scheme,
+        runtime="global" if settings.way_of_use == SYNCHRONISED else "local",
     )
     # There the check of a case is its warm-up.
     return found if settings.simulation is None else msgspec.structs.replace(found, warmup=0)

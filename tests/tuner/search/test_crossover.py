@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from plumbline import tables
 from plumbline.measure import Laboratory
 from plumbline.search import crossover
+from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
 from plumbline.search.crossover import MOST_HEATS, Grid
@@ -266,7 +267,9 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         lab = Laboratory(db, campaign.id, starter)
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
-        rounds = Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None)
+        rounds = Rounds(
+            lab, menu(), plan, settings, sizes, order, lambda *_: None, Budget(lab, settings)
+        )
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

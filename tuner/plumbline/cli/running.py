@@ -42,8 +42,13 @@ _SETTINGS = (
     ),
     click.option("--profile", help="An application's calls, as `plumbline profile` wrote them."),
     click.option(
+        "--use",
+        help="Way of use: synchronised (default), after_barrier (default with more ranks than "
+        "cores), loop or stream.",
+    ),
+    click.option(
         "--sync",
-        help="How ranks start: barrier (default), dissemination, window, roundtime or none.",
+        help="How ranks start: barrier, dissemination, window, roundtime or none.",
     ),
     click.option("--launches", type=int, help="Launches of the first look (default 9)."),
     click.option(
@@ -145,8 +150,8 @@ def _one(
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
-    settings = task.settings
-    bench = workbench(task.mpi_prefix, settings=settings, beside=database.parent)
+    bench = workbench(task.mpi_prefix, settings=task.settings, beside=database.parent)
+    settings = task.settings.on(bench.launcher.processing_units())
     site = set_by_site(bench)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")

@@ -24,6 +24,7 @@ from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
+from .budget import Budget
 from .candidates import DEFAULT, Candidate, Menu
 from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
@@ -50,6 +51,7 @@ class Rounds:
         sizes: Mapping[str, Sequence[int]],
         order: Order,
         event: Callable[[str, str], None],
+        budget: Budget,
         *,
         switches: Iterable[int] = (),
     ) -> None:
@@ -59,6 +61,7 @@ class Rounds:
         self._lab = lab
         self._order = order
         self._event = event
+        self._budget = budget
         self._menu = menu
         self._plan = plan
         self._settings = settings
@@ -229,7 +232,7 @@ class Rounds:
             tolerance=self._settings.tolerance,
             weights=self._weights,
         )
-        return crossover.search(choice, race.glance, self._grid, self._within_budget, menu.is_cold)
+        return crossover.search(choice, race.glance, self._grid, self._budget.left, menu.is_cold)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -243,9 +246,6 @@ class Rounds:
                 "knobs in this search carry that factor"
             )
             self._event("communicators differ", text)
-
-    def _within_budget(self) -> bool:
-        return self._lab.spent_seconds < self._settings.budget_seconds
 
     def _race(
         self,
@@ -271,7 +271,7 @@ class Rounds:
             at_once=self._at_once,
             alpha=settings.alpha,
             tolerance=settings.tolerance,
-            until_seconds=settings.budget_seconds,
+            until_seconds=self._budget.until_seconds,
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)

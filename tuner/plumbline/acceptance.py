@@ -1,0 +1,390 @@
+"""Acceptance: a winner is tried wherever a user stands, before it is exported.
+
+Of every size that it holds, and of the ends of its range, the winner and the library as it is are
+called beside each other in the same launches: in all ways of use, with the types that applications
+have, where a plain mpirun puts the ranks. It keeps the sizes at which it is known not to be slower
+in any of these: the interval of each ratio ends within the tolerance. Beyond its range it takes the
+neighbouring sizes at which it is clearly faster in all of them.
+
+What needs launches of its own (cold knobs) cannot be tried so; the confirmation tries that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from plumbline.circumstances import Circumstance, everywhere
+from plumbline.measure import Laboratory, Series
+from plumbline.placement import Placement
+from plumbline.plan import Data, Plan, PlanCase
+from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.cells import Target
+from plumbline.search.fixed_point import is_part
+from plumbline.search.outcome import deciding
+from plumbline.settings import Settings
+from plumbline.verify import design, estimators
+from plumbline.verify.sequential import Family, Question, Standing
+from plumbline.words import counted
+from plumbline_db import runs
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
+
+LOOKS = design.over(9, 18)
+BLOCKS = 6
+_SEEDS = 100_000  # between the launches of two turns
+_NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One question: is the candidate slower there than the library as it is? `winner` is its number
+    among those that are tried."""
+
+    winner: int
+    target: Target
+    candidate: Candidate
+    where: Circumstance
+
+    def sides(self) -> tuple[PlanCase, PlanCase]:
+        cell = (self.target.function, self.target.bytes)
+        return (
+            self.where.case(self.candidate.case(*cell)),
+            self.where.case(Candidate().case(*cell)),
+        )
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
+    are winners, or the sizes that they have lost, with the reason."""
+
+    winners: list[Winner]
+    refused: list[tuple[Winner, str]]
+
+
+class Acceptance:
+    """Of the winners of one campaign. `placement`: where the ranks are (None: as in all launches);
+    `environment`: what lets knobs be switched inside a launch."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        menu: Menu,
+        plan: Plan,
+        settings: Settings,
+        sizes: Mapping[str, Sequence[int]],
+        environment: Mapping[str, str],
+        *,
+        placement: Placement | None,
+        crowded: bool,
+    ) -> None:
+        self._lab = lab
+        self._menu = menu
+        self._plan = msgspec.structs.replace(plan, blocks=min(BLOCKS, plan.blocks))
+        self._settings = settings
+        self._sizes = sizes
+        self._environment = environment
+        self._placement = placement
+        self._crowded = crowded
+        self._known: list[Winner] = []
+
+    def judge(self, turn: int, winners: Sequence[Winner]) -> Accepted:
+        """Tries those that no earlier turn has accepted."""
+        fresh = [
+            winner
+            for winner in winners
+            if self._fits(winner) and not any(is_part(winner, known) for known in self._known)
+        ]
+        if not fresh:
+            return Accepted(list(winners), [])
+        trials = [
+            Trial(number, Target(winner.function, size), candidate_of(winner), where)
+            for number, winner in enumerate(fresh)
+            for size in [*self._held(winner, winners), *self._beyond(winner, winners)]
+            for where in everywhere(
+                self._settings, PlanCase(winner.function, size), crowded=self._crowded
+            )
+        ]
+        rows = self._measure(turn, trials)
+        kept: dict[int, list[Winner]] = {}
+        refused: list[tuple[Winner, str]] = []
+        for number, winner in enumerate(fresh):
+            own = [row for row in rows if row.question.key.winner == number]
+            kept[number], lost = self._judged(winner, own, self._held(winner, winners))
+            refused += lost
+            self._known += kept[number]
+        numbers = {id(winner): number for number, winner in enumerate(fresh)}
+        found = [
+            piece
+            for winner in winners
+            for piece in (kept[numbers[id(winner)]] if id(winner) in numbers else [winner])
+        ]
+        return Accepted(found, refused)
+
+    def _fits(self, winner: Winner) -> bool:
+        """Whether it can be put in force beside the library as it is."""
+        return winner.function != EVERY_FUNCTION and not self._menu.is_cold(
+            winner.function, candidate_of(winner)
+        )
+
+    # --- which sizes ----------------------------------------------------------------------------
+
+    def _held(self, winner: Winner, winners: Sequence[Winner]) -> list[int]:
+        """The measured sizes that it decides, and the ends of its range."""
+        if winner.bytes_to == UNBOUNDED_BYTES:
+            return sorted(self._sizes[winner.function])  # those of others too, which may go
+        sizes = {*self._sizes[winner.function], winner.bytes_from, winner.bytes_to} - {0}
+        return sorted(
+            size for size in sizes if deciding(winners, Target(winner.function, size)) is winner
+        )
+
+    def _beyond(self, winner: Winner, winners: Sequence[Winner]) -> list[int]:
+        """The measured sizes next to its range that nobody holds, on each side."""
+        if winner.bytes_to == UNBOUNDED_BYTES:
+            return []
+        sizes = sorted(self._sizes[winner.function])
+        below = [size for size in reversed(sizes) if size < winner.bytes_from]
+        above = [size for size in sizes if size > winner.bytes_to]
+        return [
+            size
+            for side in (below, above)
+            for size in self._until_held(winner.function, side[:_NEIGHBOURS], winners)
+        ]
+
+    @staticmethod
+    def _until_held(
+        function: str, sizes: Sequence[int], winners: Sequence[Winner]
+    ) -> Iterator[int]:
+        for size in sizes:
+            if deciding(winners, Target(function, size)) is not None:
+                return
+            yield size
+
+    # --- launches -------------------------------------------------------------------------------
+
+    def _measure(self, turn: int, trials: Sequence[Trial]) -> list[Standing[Trial]]:
+        """Look by look, until each is decided or has no more launches. A size at which the winner
+        is slower in one circumstance is not measured in the others."""
+        limit = 1 + self._settings.tolerance
+        family = Family(
+            ([Question(trial, limit)] for trial in trials), LOOKS, alpha=self._settings.alpha
+        )
+        logs: dict[Trial, dict[int, float]] = {}
+        reasons: dict[Trial, str] = {}
+        asked = list(trials)
+        for look in range(LOOKS.looks):
+            count = LOOKS.new_launches(look)
+            self._lab.progress.step(
+                f"trying winners as users call them: {counted(len(asked), 'comparison')}, "
+                f"{counted(count, 'launch')}"
+            )
+            suite = f"accept-{turn}-look-{look + 1}"
+            seed = self._plan.seed + _SEEDS * (turn + 1) + LOOKS.launches[look] - count
+            self._launch(suite, seed, count, asked, logs, reasons)
+            family.look(partial(_evidence, frozenset(asked), logs, reasons))
+            rows = [row for (row,) in family.cells]
+            lost = {
+                (row.question.key.winner, row.question.key.target)
+                for row in rows
+                if row.word == "violated"
+            }
+            asked = [
+                row.question.key
+                for row in family.open()
+                if (row.question.key.winner, row.question.key.target) not in lost
+            ]
+            if not asked:
+                break
+        return [row for (row,) in family.cells]
+
+    def _launch(
+        self,
+        suite: str,
+        seed: int,
+        count: int,
+        trials: Sequence[Trial],
+        logs: dict[Trial, dict[int, float]],
+        reasons: dict[Trial, str],
+    ) -> None:
+        cases = dict.fromkeys(side for trial in trials for side in trial.sides())
+        plan = msgspec.structs.replace(self._plan, seed=seed, cases=tuple(cases))
+        series = Series(self._lab, suite, plan, self._environment, self._placement)
+        series.advance(count)
+        lab = self._lab
+        times = {
+            _key(found.case): dict(zip(found.runs, found.ns, strict=True))
+            for found in runs.launch_samples(lab.db, lab.campaign, [suite], use=None)
+        }
+        wrong = {
+            _key(case): f"{check.outcome}: {check.detail}" if check.detail else check.outcome
+            for run in runs.listing(lab.db, lab.campaign, [suite])
+            for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence)
+            if check.outcome != "ok"
+        }
+        wrong |= {
+            _key(case): refused.reason
+            for case, refused in runs.refusals(lab.db, lab.campaign, [suite])
+            if _key(case) not in times
+        }
+        for trial in trials:
+            ours, theirs = trial.sides()
+            if ours in series.dropped:
+                reasons[trial] = "launches failed with it under way"
+            for side in (ours, theirs):
+                if (key := _key_of(side, self._plan.data)) in wrong:
+                    reasons.setdefault(trial, wrong[key])
+            mine = times.get(_key_of(ours, self._plan.data), {})
+            default = times.get(_key_of(theirs, self._plan.data), {})
+            logs.setdefault(trial, {}).update(
+                (run, estimators.pairs(np.maximum(mine[run], 1), np.maximum(default[run], 1)))
+                for run in mine
+                if run in default
+            )
+
+    # --- what is kept ---------------------------------------------------------------------------
+
+    def _judged(
+        self, winner: Winner, rows: Sequence[Standing[Trial]], held: Sequence[int]
+    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """The pieces of a winner that hold everywhere, and those that do not."""
+        by_size: dict[int, list[Standing[Trial]]] = {}
+        for row in rows:
+            by_size.setdefault(row.question.key.target.bytes, []).append(row)
+        obstacles = {size: self._obstacle(by_size[size]) for size in held}
+        whole = winner.bytes_to == UNBOUNDED_BYTES
+        if whole and any(obstacles.values()):
+            return [], [(winner, next(why for why in obstacles.values() if why))]
+        kept, refused = [], []
+        for sizes, why in _runs_of(held, obstacles):
+            piece = winner if len(sizes) == len(held) else _piece(winner, sizes)
+            if why:
+                refused.append((piece, why))
+                continue
+            if not any(size in sizes for size in self._sizes[winner.function]):
+                continue  # no cell of the table would prove or confirm it
+            low, high = sizes[0], sizes[-1]
+            if not whole:
+                low = self._extended(low, by_size, held, down=True)
+                high = self._extended(high, by_size, held, down=False)
+            inside = [size for size in by_size if low <= size <= high]
+            kept.append(
+                msgspec.structs.replace(
+                    piece,
+                    bytes_from=min(piece.bytes_from, low),
+                    bytes_to=max(piece.bytes_to, high),
+                    tried=self._tried([row for size in inside for row in by_size[size]]),
+                )
+            )
+        return kept, refused
+
+    def _obstacle(self, rows: Sequence[Standing[Trial]]) -> str:
+        """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
+        there the library does."""
+        for row in rows:
+            trial = row.question.key
+            where = f"at {trial.target.bytes} B ({trial.where.label(self._settings)})"
+            if row.comparison is None:
+                if row.reason.startswith("unsupported"):
+                    continue
+                return f"no time {where}: {row.reason}"
+            if row.word != "holds":
+                low, high = row.comparison.low or 0, row.comparison.high or math.inf
+                what = "slower" if row.word == "violated" else "perhaps slower"
+                return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
+        return ""
+
+    def _extended(
+        self,
+        end: int,
+        by_size: Mapping[int, Sequence[Standing[Trial]]],
+        held: Sequence[int],
+        *,
+        down: bool,
+    ) -> int:
+        """How far it goes on beyond the range where it is clearly faster everywhere."""
+        if end != (held[0] if down else held[-1]):
+            return end
+        beyond = sorted((size for size in by_size if size not in held), reverse=down)
+        for size in beyond:
+            if (size < end) != down:
+                continue
+            found = [row.comparison for row in by_size[size]]
+            if not all(one and one.high is not None and one.high < 1 for one in found):
+                break
+            end = size
+        return end
+
+    def _tried(self, rows: Sequence[Standing[Trial]]) -> list[Tried]:
+        found: dict[Circumstance, list[Standing[Trial]]] = {}
+        for row in rows:
+            if row.comparison is not None:
+                found.setdefault(row.question.key.where, []).append(row)
+        binding = "user" if self._placement is not None else self._lab.starter.placement.bind
+        tried = []
+        for where, those in found.items():
+            comparisons = [row.comparison for row in those if row.comparison]
+            logs = [math.log(one.ratio) for one in comparisons]
+            tried.append(
+                Tried(
+                    use=where.use or self._settings.way_of_use or self._settings.start_scheme,
+                    type=where.data.type,
+                    op=where.data.op,
+                    binding=binding,
+                    cells=len(those),
+                    speedup=math.exp(-sum(logs) / len(logs)),
+                    worst_low=min(1 / (one.high or math.inf) for one in comparisons),
+                )
+            )
+        return tried
+
+
+def candidate_of(winner: Winner) -> Candidate:
+    return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
+
+
+# Function, bytes, variant, knobs, use, type, operator: what tells the cases of a launch apart.
+_Key = tuple[str, int, str, tuple[tuple[str, str], ...], str, str, str]
+
+
+def _key(case: Case) -> _Key:
+    knobs = tuple(sorted(case.knobs.items()))
+    return (case.function, case.bytes, case.variant, knobs, case.use, case.type, case.op)
+
+
+def _key_of(case: PlanCase, data: Data) -> _Key:
+    data = case.data or data
+    return (case.function, case.bytes, case.variant, case.knobs, case.use, data.type, data.op)
+
+
+def _evidence(
+    asked: frozenset[Trial],
+    logs: Mapping[Trial, Mapping[int, float]],
+    reasons: Mapping[Trial, str],
+    trial: Trial,
+) -> Sequence[float] | str | None:
+    if trial not in asked:
+        return None
+    if trial in reasons:
+        return reasons[trial]
+    return list(logs[trial].values()) or "no launch has both sides"
+
+
+def _runs_of(sizes: Sequence[int], obstacles: Mapping[int, str]) -> list[tuple[list[int], str]]:
+    """Neighbouring sizes that are kept together, or lost together, with the first reason."""
+    found: list[tuple[list[int], str]] = []
+    for size in sizes:
+        why = obstacles[size]
+        if found and bool(found[-1][1]) == bool(why):
+            found[-1][0].append(size)
+        else:
+            found.append(([size], why))
+    return found
+
+
+def _piece(winner: Winner, sizes: Sequence[int]) -> Winner:
+    """Of a winner, with what it removes there."""
+    inside = [
+        name for name in winner.removes if sizes[0] <= int(name.rpartition("@")[2]) <= sizes[-1]
+    ]
+    return msgspec.structs.replace(winner, bytes_from=sizes[0], bytes_to=sizes[-1], removes=inside)
