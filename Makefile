@@ -31,6 +31,7 @@ BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
 PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
+LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
@@ -114,7 +115,7 @@ test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs
 install: setup build  ## into DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
-	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) \
+	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
