@@ -10,6 +10,7 @@
 #include "overlap/bench.h"
 #include "restrictions.h"
 #include "sync/sync.h"
+#include "use/use.h"
 #include "variant.h"
 
 static const char *kind_name(enum pl_kind kind)
@@ -92,6 +93,14 @@ void pl_list(FILE *out)
     pl_json_array(&json, "syncs");
     for (int i = 0; i < pl_sync_count; i++)
         pl_json_text(&json, NULL, pl_syncs[i]->name);
+    pl_json_end(&json);
+    pl_json_array(&json, "uses");
+    for (int i = 0; i < pl_use_count; i++) {
+        pl_json_object(&json, NULL);
+        pl_json_text(&json, "name", pl_uses[i]->name);
+        pl_json_text(&json, "summary", pl_uses[i]->summary);
+        pl_json_end(&json);
+    }
     pl_json_end(&json);
     pl_json_array(&json, "clocks");
     for (int i = 0; i < pl_clock_count; i++)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct pl_plain; /* measure/plain.h */
+struct pl_use;   /* use/use.h */
 
 struct pl_knob {
     const char *name;
@@ -43,7 +44,8 @@ struct pl_case {
     int root;
     int ranks; /* the case runs on the first ones of MPI_COMM_WORLD; 0: on all */
     int reps;
-    int64_t delay_ns; /* planted: a busy wait after the call, on every rank */
+    int64_t delay_ns;         /* planted: a busy wait after the call, on every rank */
+    const struct pl_use *use; /* NULL: start scheme and run time are the plan's */
 };
 
 /* In which state the caches are when a repetition starts (measure/cache.h). */
@@ -107,11 +109,9 @@ struct pl_plan {
     struct pl_overlap *overlaps;
 };
 
-/* Start scheme or run time is by the global clock. */
-static inline bool pl_plan_is_global(const struct pl_plan *plan)
-{
-    return plan->sync->global_clock || plan->runtime == PL_RUNTIME_GLOBAL;
-}
+/* Start scheme or run time of the case, or of some case, are by the global clock. */
+bool pl_case_is_global(const struct pl_plan *plan, const struct pl_case *c);
+bool pl_plan_is_global(const struct pl_plan *plan);
 
 /* Of some cell events are recorded: stamps are on the global clock. */
 bool pl_plan_is_traced(const struct pl_plan *plan);

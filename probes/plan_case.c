@@ -131,6 +131,7 @@ const struct pl_key pl_case_keys[] = {
     {"ranks", take_ranks, false},
     {"reps", take_reps, false},
     {"delay_ns", take_delay, false},
+    {"use", pl_take_use, false},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 

@@ -4,6 +4,7 @@
 
 #include "measure/cache.h"
 #include "measure/plain.h"
+#include "use/use.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -228,6 +229,25 @@ static bool any_knobs(const struct pl_plan *plan)
     return false;
 }
 
+static bool windows(const struct pl_sync *scheme)
+{
+    return scheme->windows;
+}
+
+static bool budget(const struct pl_sync *scheme)
+{
+    return scheme->budget;
+}
+
+/* The plan's own start scheme is one of those, or that of a case. */
+static bool any_start(const struct pl_plan *plan, bool (*is)(const struct pl_sync *scheme))
+{
+    bool found = is(plan->sync);
+    for (int i = 0; i < plan->case_count && !found; i++)
+        found = is(pl_way_of(plan, &plan->cases[i]).scheme);
+    return found;
+}
+
 /* Settings that would change nothing. */
 static bool finish_idle(struct pl_parser *parser)
 {
@@ -235,7 +255,8 @@ static bool finish_idle(struct pl_parser *parser)
     const bool local = !pl_plan_is_global(plan);
     const bool no_clocks = local && !pl_plan_is_traced(plan);
     static const char no_clock[] = "no global clock is needed here; leave it out, or choose "
-                                   "runtime=global, sync=window or sync=roundtime";
+                                   "runtime=global, sync=window, sync=roundtime or a case with "
+                                   "use=synchronised";
     const struct {
         const char *key;
         bool idle;
@@ -243,11 +264,12 @@ static bool finish_idle(struct pl_parser *parser)
     } rules[] = {
         {"sync", plan->plain && plan->sync != pl_syncs[0],
          "plain loops have barriers of their own; leave out plain or sync"},
-        {"window_us", !plan->sync->windows,
-         "no window is used here; leave it out, or choose sync=window"},
-        {"budget_ms", !plan->sync->budget && plan->nrep.count == 0,
-         "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime or a "
-         "stopping rule (nrep)"},
+        {"window_us", !any_start(plan, windows),
+         "no window is used here; leave it out, or choose sync=window or a case with "
+         "use=synchronised"},
+        {"budget_ms", !any_start(plan, budget) && plan->nrep.count == 0,
+         "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a "
+         "case with use=synchronised or a stopping rule (nrep)"},
         {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
         {"clock_sync", no_clocks, no_clock},
         {"clock_fit_ms", no_clocks, no_clock},
@@ -285,7 +307,7 @@ bool pl_finish_plan(struct pl_parser *parser)
                                "plain loops have the ranks' own times alone; leave out plain or "
                                "runtime");
     }
-    if (!finish_idle(parser))
+    if (!pl_finish_uses(parser) || !finish_idle(parser))
         return false;
     if (plan->nrep.count > 0) {
         int64_t after_first = plan->nrep.most - plan->nrep.least;

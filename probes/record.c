@@ -5,6 +5,7 @@
 #include "measure/types.h"
 #include "overlap/bench.h"
 #include "system/facts.h"
+#include "use/use.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -183,6 +184,8 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     pl_json_integer(json, "ranks", c->ranks);
     pl_json_integer(json, "reps", c->reps);
     pl_json_integer(json, "delay_ns", c->delay_ns);
+    if (c->use)
+        pl_json_text(json, "use", c->use->name);
     end(record);
 }
 
@@ -229,7 +232,8 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_end(json);
     pl_json_integer(json, "late", series->late);
     pl_json_integer(json, "overrun", series->overrun);
-    pl_json_integer(json, "window_ns", series->start.scheme->windows ? series->start.window_ns : 0);
+    pl_json_integer(json, "window_ns",
+                    series->start->scheme->windows ? series->start->window_ns : 0);
     pl_json_bool(json, "budget_spent", series->budget_spent);
     pl_counters_json(json, counters);
     end(record);

@@ -28,7 +28,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
 
     pl_config_enter(config);
     pl_series_begin(series, c);
-    series->start.budget_end_ns -= pl_rounds_spent(rounds, index);
+    series->start->budget_end_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_stop(timing->counters, world);
@@ -36,8 +36,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (world->rank > 0 || series->failures > 0)
         return world->rank > 0;
-    for (int i = 0; i < series->warmup + series->count; i++)
-        timing->timed_ns += series->ns[i];
+    timing->timed_ns += series->timed_ns;
     pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
@@ -60,14 +59,14 @@ static bool open_series(const struct pl_timing *timing, struct pl_series *all)
                                     .world = &group->world,
                                     .buffers = timing->buffers,
                                     .cache = timing->cache,
+                                    .groups = timing->groups,
                                     .group = i,
-                                    .delay = timing->delay,
-                                    .start = {.scheme = plan->sync,
-                                              .world = &group->world,
-                                              .clock = plan->clock,
-                                              .global = &timing->global->model,
-                                              .crowded = timing->global->crowded}};
-        if (group->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan)))
+                                    .delay = timing->delay};
+        const struct pl_start common = {.world = &group->world,
+                                        .clock = plan->clock,
+                                        .global = &timing->global->model,
+                                        .crowded = timing->global->crowded};
+        if (group->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan), &common))
             good = false;
     }
     return good;

@@ -74,8 +74,9 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Why the samples of a case are no results; false when they are. Starts on the global clock put its
- * error into local times too: who starts first waits for the others inside the call. */
+/* Why the samples of a case that needs the global clock are no results; false when they are. Starts
+ * on the global clock put its error into local times too: who starts first waits for the others
+ * inside the call. */
 static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t error_ns,
                     char *reason, size_t size)
 {
@@ -87,6 +88,12 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
                  tally->late, tally->overrun);
         return true;
     }
+    if (tally->valid == 0 && tally->taken > 0) {
+        snprintf(reason, size,
+                 "no repetition was valid: budget_ms was used up before the first one; give more "
+                 "budget_ms, or start fewer ranks than cores");
+        return true;
+    }
     if (tally->count == 0)
         return false;
     qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, by_value);
@@ -95,8 +102,8 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
         return false;
     snprintf(reason, size,
              "too short for the global clock: median %" PRId64 " ns, below %d times its residual "
-             "error of %" PRId64 " ns; use runtime=local with sync=barrier or dissemination, or a "
-             "smaller clock_multiple",
+             "error of %" PRId64 " ns; use runtime=local with sync=barrier or dissemination, "
+             "use=after_barrier or loop, or a smaller clock_multiple",
              median, plan->clock_multiple, error_ns);
     return true;
 }
@@ -108,9 +115,12 @@ bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, c
     if (!pl_plan_is_global(rounds->plan))
         return true;
     int64_t end_ns = pl_clocks_error(global, rounds->record, "end");
-    for (int i = 0; i < count && global->world->rank == 0; i++)
-        if (refusal(rounds->plan, &rounds->tallies[cases[i]], end_ns > error_ns ? end_ns : error_ns,
+    for (int i = 0; i < count && global->world->rank == 0; i++) {
+        const struct pl_case *c = &rounds->plan->cases[cases[i]];
+        if (pl_case_is_global(rounds->plan, c) &&
+            refusal(rounds->plan, &rounds->tallies[cases[i]], end_ns > error_ns ? end_ns : error_ns,
                     reason, sizeof reason))
-            pl_record_refused(rounds->record, rounds->plan->cases[cases[i]].id, reason);
+            pl_record_refused(rounds->record, c->id, reason);
+    }
     return end_ns >= 0;
 }

@@ -19,9 +19,10 @@ bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct
                     int64_t *error_ns);
 
 /* Collective, after the last block: records the error, and which of the `count` cases are no
- * results: none of their repetitions was valid or their median is below clock_multiple times the
- * larger of the errors at start (`error_ns`) and end. Nothing where no global clock is needed.
- * Samples in the tallies are sorted. False: rank 0 is out of memory. */
+ * results, of those that need the global clock: none of their repetitions was valid or their median
+ * is below clock_multiple times the larger of the errors at start (`error_ns`) and end. Nothing
+ * where no global clock is needed. Samples in the tallies are sorted. False: rank 0 is out of
+ * memory. */
 bool pl_clocks_close(const struct pl_global *global, struct pl_rounds *rounds, const int *cases,
                      int count, int64_t error_ns);
 

@@ -6,6 +6,7 @@
 #include "measure/plain.h"
 
 #include "measure/series.h"
+#include "use/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +32,11 @@ static int64_t each(const struct pl_timing *timing, const struct pl_case *c,
 static int64_t series(const struct pl_timing *timing, const struct pl_case *c,
                       const struct pl_call *call, int count, int64_t *failures)
 {
-    int64_t (*const now_ns)(void) = timing->plan->clock->now_ns;
     const int64_t wait = pl_delay_rounds(&timing->delay, c->delay_ns);
 
     PMPI_Barrier(timing->world->sync);
     PMPI_Barrier(timing->world->sync);
-    int64_t begin = now_ns();
-    for (int i = 0; i < count; i++) {
-        *failures += c->run(call) != MPI_SUCCESS;
-        pl_delay_wait(wait);
-    }
-    return now_ns() - begin;
+    return pl_stream_run(timing->plan->clock, c, call, wait, count, failures);
 }
 
 static const struct pl_plain plain_each = {
@@ -97,6 +92,7 @@ const char *pl_plain_run(struct pl_timing *timing)
     const struct pl_plan *plan = timing->plan;
     const char *failure = NULL;
     int ranks = timing->world->size;
+    struct pl_start start = {.scheme = plan->sync};
     int64_t *means = calloc((size_t)ranks, sizeof *means);
 
     if (pl_p2p_agree(timing->world, !means)) {
@@ -110,10 +106,9 @@ const char *pl_plain_run(struct pl_timing *timing)
             failure = "an MPI call returned an error in the timed region of a case that had "
                       "passed its check";
         else if (timing->world->rank == 0)
-            pl_record_samples(
-                timing->record, c->id, 0,
-                &(struct pl_series){.ns = means, .count = ranks, .start.scheme = plan->sync},
-                timing->counters);
+            pl_record_samples(timing->record, c->id, 0,
+                              &(struct pl_series){.ns = means, .count = ranks, .start = &start},
+                              timing->counters);
         if (pl_p2p_agree(timing->world, timing->record->error))
             failure = "the record could not be written";
     }

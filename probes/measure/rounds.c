@@ -56,7 +56,8 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
     tally->valid += series->count;
     tally->late += series->late;
     tally->overrun += series->overrun;
-    bool needed = rounds->plan->nrep.count > 0 || pl_plan_is_global(rounds->plan);
+    bool needed = rounds->plan->nrep.count > 0 ||
+                  pl_case_is_global(rounds->plan, &rounds->plan->cases[index]);
     if (needed && rounds->world->rank == 0 &&
         !keep(tally, series->ns + series->warmup, series->count))
         rounds->failed = true;

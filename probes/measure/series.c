@@ -1,18 +1,46 @@
 /* Between the two reads of the timer there is the call, a planted delay, and nothing else. Run
  * times are those of algorithm 1 of Hunold and Carpen-Amarie (Reproducible MPI Benchmarking is
  * Still Not as Easy as You Think, IEEE TPDS 27, 2016): of local times the largest (lines 9–11), on
- * the global clock from the first start to the last end (lines 13–17). */
+ * the global clock from the first start to the last end (lines 13–17); a case's way of use may say
+ * otherwise (use/use.h). */
 #include "measure/series.h"
 
 #include "simulated.h"
+#include "use/stream.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool pl_series_open(struct pl_series *series, int64_t room)
+static struct pl_start *start_of(const struct pl_series *series, const struct pl_sync *scheme)
 {
-    bool started = true;
+    for (int i = 0; i < series->start_count; i++)
+        if (series->starts[i].scheme == scheme)
+            return &series->starts[i];
+    return NULL;
+}
+
+/* The schemes that cases of the group start by, in the order of the plan, each once. */
+static bool open_starts(struct pl_series *series, const struct pl_start *common)
+{
+    const struct pl_plan *plan = series->plan;
+    bool good = true;
+    for (int i = 0; i < plan->case_count && good; i++) {
+        const struct pl_case *c = &plan->cases[i];
+        const struct pl_sync *scheme = pl_way_of(plan, c).scheme;
+        if (pl_groups_of(series->groups, c) != series->group || start_of(series, scheme))
+            continue;
+        struct pl_start *start = &series->starts[series->start_count++];
+        *start = *common;
+        start->scheme = scheme;
+        if (scheme->open)
+            good = scheme->open(start);
+    }
+    return good;
+}
+
+bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_start *common)
+{
     if (room > INT_MAX / 4) /* counts of messages are ints */
         return false;
     size_t count = (size_t)room + 1;
@@ -23,23 +51,25 @@ bool pl_series_open(struct pl_series *series, int64_t room)
     series->values = calloc(3 * count, sizeof *series->values);
     series->validity = calloc(count, sizeof *series->validity);
     series->windows = calloc((size_t)series->plan->case_count + 1, sizeof *series->windows);
+    series->starts = calloc((size_t)(pl_sync_count + pl_use_count), sizeof *series->starts);
     bool good = series->begin_ns && series->end_ns && series->ns && series->values &&
-                series->validity && series->windows;
+                series->validity && series->windows && series->starts;
     if (pl_p2p_agree(series->world, !good))
         return false;
     /* Zeroed memory may still be one page that nobody has touched. */
     memset(series->begin_ns, 1, count * sizeof *series->begin_ns);
     memset(series->end_ns, 1, count * sizeof *series->end_ns);
     memset(series->validity, 1, count * sizeof *series->validity);
-    if (series->start.scheme->open)
-        started = series->start.scheme->open(&series->start);
+    bool started = open_starts(series, common);
     return !pl_p2p_agree(series->world, !started);
 }
 
 void pl_series_close(struct pl_series *series)
 {
-    if (series->start.scheme->close)
-        series->start.scheme->close(&series->start);
+    for (int i = 0; i < series->start_count; i++)
+        if (series->starts[i].scheme->close)
+            series->starts[i].scheme->close(&series->starts[i]);
+    free(series->starts);
     free(series->begin_ns);
     free(series->end_ns);
     free(series->ns);
@@ -53,7 +83,7 @@ void pl_series_close(struct pl_series *series)
 static int64_t estimate(struct pl_series *series)
 {
     enum { TRIALS = 9 };
-    int64_t (*const now_ns)(void) = series->start.clock->now_ns;
+    int64_t (*const now_ns)(void) = series->start->clock->now_ns;
     int64_t ns[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
         pl_cache_prepare(series->cache, &series->arguments);
@@ -76,11 +106,14 @@ static int64_t estimate(struct pl_series *series)
 
 void pl_series_begin(struct pl_series *series, const struct pl_case *c)
 {
-    struct pl_start *start = &series->start;
+    const struct pl_way way = pl_way_of(series->plan, c);
+    struct pl_start *start = start_of(series, way.scheme);
     int64_t *window_ns = &series->windows[c - series->plan->cases], about = 0;
     int64_t budget_ms = series->plan->budget_ms ? series->plan->budget_ms : PL_BUDGET_MS;
 
     series->c = c;
+    series->way = way;
+    series->start = start;
     start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
     start->window_ns = *window_ns ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
@@ -95,7 +128,7 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c)
 /* The repetitions; returns how many fill the arrays, the same on all ranks. */
 static int repeat(struct pl_series *series, int warmup, int count)
 {
-    struct pl_start *const state = &series->start;
+    struct pl_start *const state = series->start;
     const struct pl_call *const call = &series->arguments.call;
     int64_t (*const now_ns)(void) = state->clock->now_ns;
     bool (*const start)(struct pl_start *) = state->scheme->start;
@@ -137,30 +170,54 @@ static int repeat(struct pl_series *series, int warmup, int count)
     return i;
 }
 
-/* All ranks' times, to rank 0, as maxima: the local times, or the starts with their sign turned and
- * the ends; then the validities; then the number of failures. */
+/* The calls of a stream: one time fills the arrays. */
+static int stream(struct pl_series *series, int warmup, int count)
+{
+    struct pl_start *start = series->start;
+    const struct pl_call *call = &series->arguments.call;
+    const int64_t wait = pl_delay_rounds(&series->delay, series->c->delay_ns);
+    int64_t failures = 0;
+
+    start->scheme->start(start);
+    pl_stream_run(start->clock, series->c, call, wait, warmup, &failures);
+    series->begin_ns[0] = 0;
+    series->end_ns[0] = pl_stream_run(start->clock, series->c, call, wait, count, &failures);
+    series->failures += failures > 0;
+    pl_p2p_barrier(series->world);
+    return 1;
+}
+
+/* All ranks' times, to rank 0, as maxima: the local times, or the starts (for the first one with
+ * their sign turned) and the ends; then the validities; then the number of failures. For a mean as
+ * sums, where no start scheme has validities. */
 static void exchange(struct pl_series *series, int count)
 {
-    bool global = series->plan->runtime == PL_RUNTIME_GLOBAL;
-    const struct pl_model *model = series->start.global;
+    const enum pl_span span = series->way.span;
+    const bool global = pl_span_is_global(span), checked = series->start->scheme->finish != NULL;
+    const struct pl_model *model = series->start->global;
+    const int sign = span == PL_SPAN_FIRST_TO_LAST ? -1 : 1, ranks = series->world->size;
     int64_t *values = series->values, *last = values;
 
     for (int i = 0; i < count; i++)
-        *last++ = global ? -pl_model_apply(model, series->begin_ns[i])
+        *last++ = global ? sign * pl_model_apply(model, series->begin_ns[i])
                          : series->end_ns[i] - series->begin_ns[i];
     for (int i = 0; i < count && global; i++)
         *last++ = pl_model_apply(model, series->end_ns[i]);
     const int64_t *validity = last;
-    for (int i = 0; i < count && series->start.scheme->finish; i++)
+    for (int i = 0; i < count && checked; i++)
         *last++ = series->validity[i];
     *last++ = series->failures;
-    pl_p2p_maximum(series->world, values, (int)(last - values));
+    if (span == PL_SPAN_MEAN)
+        pl_p2p_sum(series->world, values, (int)(last - values));
+    else
+        pl_p2p_maximum(series->world, values, (int)(last - values));
 
     series->failures = (int)last[-1];
     for (int i = 0; i < count; i++) {
-        series->ns[i] = global ? values[i] + values[count + i] : values[i];
-        series->validity[i] =
-            series->start.scheme->finish ? (unsigned char)validity[i] : (unsigned char)PL_VALID;
+        series->ns[i] = global                 ? values[count + i] - sign * values[i]
+                        : span == PL_SPAN_MEAN ? (values[i] + ranks / 2) / ranks
+                                               : values[i];
+        series->validity[i] = checked ? (unsigned char)validity[i] : (unsigned char)PL_VALID;
     }
 }
 
@@ -185,10 +242,18 @@ void pl_series_run(struct pl_series *series, int warmup, int reps)
 {
     series->late = series->overrun = series->failures = 0;
     series->budget_spent = false;
-    int count = repeat(series, warmup, warmup + reps);
-    if (series->start.scheme->end)
-        series->start.scheme->end(&series->start);
+    int count =
+        series->way.stream ? stream(series, warmup, reps) : repeat(series, warmup, warmup + reps);
+    if (series->start->scheme->end)
+        series->start->scheme->end(series->start);
     exchange(series, count);
+    if (series->way.stream)
+        warmup = 0;
     drop(series, warmup < count ? warmup : count, count);
-    series->windows[series->c - series->plan->cases] = series->start.window_ns;
+    series->timed_ns = 0;
+    for (int i = 0; i < series->warmup + series->count; i++)
+        series->timed_ns += series->ns[i];
+    if (series->way.stream)
+        series->ns[0] = (series->ns[0] + reps / 2) / reps;
+    series->windows[series->c - series->plan->cases] = series->start->window_ns;
 }

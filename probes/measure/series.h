@@ -10,6 +10,7 @@
 #include "measure/config.h"
 #include "measure/delay.h"
 #include "sync/sync.h"
+#include "use/use.h"
 
 struct pl_series {
     const struct pl_plan *plan;
@@ -17,11 +18,16 @@ struct pl_series {
     const struct pl_world *world;
     const struct pl_buffers *buffers;
     struct pl_cache *cache;
+    const struct pl_groups *groups;
     int group;             /* of the ranks in `world`; indexes a config's communicators */
     struct pl_delay delay; /* this rank's, where a case has a delay */
-    struct pl_start start;
-    struct pl_arguments arguments; /* of the case under way */
-    const struct pl_case *c;
+
+    struct pl_start *starts; /* one for each start scheme that cases of the group need */
+    int start_count;
+    const struct pl_case *c;       /* the case under way */
+    struct pl_way way;             /* its */
+    struct pl_start *start;        /* its, of `starts` */
+    struct pl_arguments arguments; /* its */
 
     int room;                   /* repetitions that fit the arrays */
     int64_t *begin_ns, *end_ns; /* of each repetition, on this rank's timer */
@@ -30,17 +36,19 @@ struct pl_series {
     int64_t *windows;           /* by case of the plan: the window in use; 0: not chosen yet */
 
     /* What pl_series_run found; on rank 0. `ns` holds `warmup` values and then `count` samples of
-     * valid repetitions. */
+     * valid repetitions; of a stream, one sample. */
     int64_t *ns;
+    int64_t timed_ns; /* all that was timed */
     int warmup, count;
     int late, overrun;
     bool budget_spent; /* the time limit ended the series early: on all ranks */
     int failures;      /* calls that returned an error */
 };
 
-/* Collective. `room`: the longest series. False: memory is short on some rank. The fields above
- * `arguments` are the caller's, start.scheme and its like included. */
-bool pl_series_open(struct pl_series *series, int64_t room);
+/* Collective. `room`: the longest series. `common`: what all start schemes work with; their own
+ * fields are empty. False: memory is short on some rank. The fields above `starts` are the
+ * caller's. */
+bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_start *common);
 void pl_series_close(struct pl_series *series);
 
 /* Sets up a case: arguments, data, start scheme, budget. Collective. */

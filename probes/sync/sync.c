@@ -4,10 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PL_SYNC(name) extern const struct pl_sync pl_sync_##name;
-#include "sync/syncs.def"
-#undef PL_SYNC
-
 const struct pl_sync *const pl_syncs[] = {
 #define PL_SYNC(name) &pl_sync_##name,
 #include "sync/syncs.def"

@@ -52,6 +52,10 @@ struct pl_sync {
     void (*end)(struct pl_start *start);
 };
 
+#define PL_SYNC(name) extern const struct pl_sync pl_sync_##name;
+#include "sync/syncs.def"
+#undef PL_SYNC
+
 extern const struct pl_sync *const pl_syncs[];
 extern const int pl_sync_count;
 const struct pl_sync *pl_sync_by_name(const char *name); /* NULL when unknown */

@@ -32,6 +32,12 @@ def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library whose broadcast lets its root leave early."""
+    return _preloaded(tmp_path_factory, "pipeline")
+
+
+@pytest.fixture(scope="session")
 def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _preloaded(tmp_path_factory, "spoil")
 

@@ -26,6 +26,13 @@ class _Named(msgspec.Struct, frozen=True):
     name: str
 
 
+class WayOfUse(msgspec.Struct, frozen=True):
+    """How a case may be measured: `use=` of a plan."""
+
+    name: str
+    summary: str
+
+
 OF_RANKS = ("radix", "fan_out", "window")  # parameters that count ranks
 
 
@@ -86,6 +93,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     syncs: list[str]
     clocks: list[str]
     clock_syncs: list[str] = []
+    uses: list[WayOfUse] = []
 
     def variants_of(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

@@ -4,6 +4,7 @@
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "plan.h"
+#include "use/use.h"
 
 #include <stdlib.h>
 
@@ -200,6 +201,42 @@ static void check_rules(void)
     CHECK(refused(FIRST "pingpong bytes=8\n#\npingpong bytes=8 reps=2\n", 4, "bytes=8", "line 2"));
 }
 
+#define USE(name) "case id=7 function=MPI_Bcast bytes=8 use=" name "\n"
+
+static void check_uses(void)
+{
+    CHECK(parse(FIRST CASE) && plan.cases[0].use == NULL && !pl_plan_is_global(&plan));
+    struct pl_way way = pl_way_of(&plan, &plan.cases[0]);
+    CHECK(way.scheme == plan.sync && way.span == PL_SPAN_LONGEST && !way.stream);
+    CHECK(parse(FIRST "set runtime=global\n" CASE));
+    CHECK(pl_way_of(&plan, &plan.cases[0]).span == PL_SPAN_FIRST_TO_LAST);
+
+    CHECK(parse(FIRST CASE USE("synchronised")) && pl_plan_is_global(&plan));
+    CHECK(!pl_case_is_global(&plan, &plan.cases[0]) && pl_case_is_global(&plan, &plan.cases[1]));
+    CHECK_TEXT(plan.cases[1].use->name, "synchronised");
+    CHECK_TEXT(pl_way_of(&plan, &plan.cases[1]).scheme->name, "window");
+    CHECK(parse(FIRST USE("synchronised") "set sync=roundtime\n"));
+    CHECK_TEXT(pl_way_of(&plan, &plan.cases[0]).scheme->name, "roundtime");
+    CHECK(parse(FIRST USE("loop") "set sync=none runtime=global\n"));
+    CHECK(!pl_case_is_global(&plan, &plan.cases[0]));
+    way = pl_way_of(&plan, &plan.cases[0]);
+    CHECK(strcmp(way.scheme->name, "barrier") == 0 && way.span == PL_SPAN_MEAN);
+    CHECK(parse(FIRST USE("stream")) && !pl_plan_is_global(&plan));
+    CHECK(pl_way_of(&plan, &plan.cases[0]).stream);
+    CHECK(parse(
+        FIRST "set window_us=5 budget_ms=7 clock_sync=jk clock_multiple=2\n" USE("synchronised")));
+
+    CHECK(refused(FIRST CASE USE("abuse"), 3, "use=abuse", "probe --list"));
+    CHECK(refused(FIRST "set plain=each\n" CASE USE("loop"), 4, "use=loop", "leave out use"));
+    CHECK(refused(FIRST CASE USE("stream") "set nrep=rse:0.1\n", 3, "use=stream", "stopping rule"));
+    CHECK(refused(FIRST "set cache=cycle\n" USE("stream"), 3, "use=stream", "cold"));
+    CHECK(parse(FIRST "set cache=cycle nrep=rse:0.1\n" USE("loop")));
+    CHECK(refused(FIRST "set window_us=5\n" USE("loop"), 2, "window_us=5", "use=synchronised"));
+    CHECK(refused(FIRST "set budget_ms=5\n" USE("loop"), 2, "budget_ms=5", "use=synchronised"));
+    CHECK(
+        refused(FIRST "set clock_sync=jk\n" USE("stream"), 2, "clock_sync=jk", "use=synchronised"));
+}
+
 static void check_whole_lines(void)
 {
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast variant=gather_as_reduce bytes=8\n", 2,
@@ -232,6 +269,7 @@ int main(void)
     check_lines();
     check_keys();
     check_rules();
+    check_uses();
     check_whole_lines();
     pl_plan_free(&plan);
     return check_done();

@@ -8,6 +8,7 @@
 #include "measure/random.h"
 #include "plan.h"
 #include "plan_parser.h"
+#include "use/use.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ static const char *const case_tokens[] = {
     "reps=9",
     "delay_ns=55",
     "ranks=3",
+    "use=loop",
 };
 enum {
     SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
@@ -98,9 +100,10 @@ static void describe(const char *source, struct text *text)
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
-            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d\n", c->id,
-                     (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
-                     c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks);
+            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s\n",
+                     c->id, (int)c->function, c->variant_name, c->variant != NULL, c->config,
+                     c->bytes, c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks,
+                     c->use ? c->use->name : "-");
             add(text, line);
         }
     }

@@ -1,0 +1,200 @@
+"""Ways of use: one call, timed in several ways in the same blocks of a launch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probes.launch import Launch, Probe
+
+pytestmark = pytest.mark.mpi
+
+LAUNCHES = 4
+USES = ("synchronised", "after_barrier", "loop", "stream")
+OLD_CASE = (
+    '{"record":"case","case":7,"function":"MPI_Bcast","variant":"default","config":"default",'
+    '"bytes":8,"bytes_moved":8,"type":"MPI_BYTE","op":"MPI_BOR","root":0,"ranks":0,"reps":3,'
+    '"delay_ns":0}'
+)
+
+
+def used(case: str, uses: tuple[str, ...] = USES) -> str:
+    return "\n".join(f"case id={i} use={use} {case}" for i, use in enumerate(uses)) + "\n"
+
+
+def samples(launch: Launch, uses: tuple[str, ...] = USES) -> dict[str, list[int]]:
+    """All samples of each way of use."""
+    assert launch.code == 0, launch.stderr
+    found: dict[str, list[int]] = {use: [] for use in uses}
+    for record in launch.samples:
+        found[launch.cases[record.case].use].extend(record.ns)
+    return found
+
+
+def within(
+    probe: Probe,
+    lines: str,
+    ranks: int,
+    bounds: dict[str, tuple[float, float]],
+    environment: dict[str, str] | None = None,
+) -> None:
+    """In some launch the lower quartile of each way lies within its bounds: others on the machine
+    lengthen samples, and they shorten those of ranks that come late to a call."""
+    found = []
+    for _ in range(LAUNCHES):
+        launch = probe.run(lines, ranks, environment)
+        ns = samples(launch, tuple(bounds))
+        found.append({use: sorted(ns[use])[len(ns[use]) // 4] for use in bounds if ns[use]})
+        if all(low <= found[-1].get(use, -1) < high for use, (low, high) in bounds.items()):
+            return
+    raise AssertionError(f"{found} outside {bounds}")
+
+
+def test_the_probe_names_them(probe: Probe) -> None:
+    uses = probe.known()["uses"]
+    assert [use["name"] for use in uses] == list(USES)
+    assert all(len(use["summary"]) > 20 for use in uses)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_planted_delay_is_in_every_way(probe: Probe, ranks: int) -> None:
+    within(
+        probe,
+        "set blocks=10 warmup=2\n" + used("function=MPI_Bcast bytes=8 reps=5 delay_ns=200000"),
+        ranks,
+        dict.fromkeys(USES, (140_000, 400_000)),
+    )
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_that_leave_early(probe: Probe, pipeline: Path, ranks: int) -> None:
+    """Each rank of a chain sleeps 2 ms: a call takes as many of them as there are ranks, the mean
+    rank leaves after half of them, and back to back the calls overlap. A rank that comes late from
+    the barrier counts less of it."""
+    step = 2_000_000
+    within(
+        probe,
+        "set blocks=3 warmup=1\n" + used("function=MPI_Bcast bytes=8 reps=10"),
+        ranks,
+        {
+            "synchronised": (ranks * step, (ranks + 1) * step),
+            "after_barrier": (ranks * step * 0.75, (ranks + 1) * step),
+            "loop": ((ranks + 1) / 2 * step * 0.75, (ranks + 1.9) / 2 * step),
+            "stream": (step, 1.8 * step),
+        },
+        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": str(step)},
+    )
+
+
+@pytest.mark.parametrize("slow", range(4))
+def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
+    """One rank of four sleeps 3 ms."""
+    bounds = dict.fromkeys(USES, (2_990_000.0, 4_500_000.0)) | {"loop": (748_000.0, 1_500_000.0)}
+    within(
+        probe,
+        "set blocks=2 warmup=1\n" + used("function=MPI_Reduce_local bytes=8 reps=8"),
+        4,
+        bounds,
+        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
+    )
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_all_ways_in_one_plan(probe: Probe, ranks: int) -> None:
+    """Beside cases without one, and cases on fewer ranks; each in every block."""
+    case = "function=MPI_Allreduce bytes=64 reps=6"
+    fewer = f"ranks={(ranks + 1) // 2}"
+    lines = [f"case id={10 + i} use={use} {case} {fewer}" for i, use in enumerate(USES)]
+    launch = probe.run(
+        "set blocks=3 warmup=4 rewarm=2\n"
+        + used(case)
+        + "\n".join(lines)
+        + f"\ncase id=8 {case}\ncase id=9 {case} {fewer}\n",
+        ranks,
+    )
+    assert launch.code == 0, launch.stderr
+    assert [launch.cases[i].use for i in (0, 1, 2, 3, 8, 9, 13)] == [*USES, "", "", "stream"]
+    assert all(sorted(order) == sorted(launch.cases) for order in launch.orders)
+    assert launch.orders[0] != launch.orders[1]
+    assert len(launch.samples) == 3 * len(launch.cases)
+    for record in launch.samples:
+        use, warmup = launch.cases[record.case].use, 2 if record.block else 4
+        if use == "stream":
+            assert (len(record.warmup_ns), len(record.ns)) == (0, 1)
+        elif use == "synchronised":
+            assert len(record.ns) + record.late + record.overrun == 6 or record.budget_spent
+            assert record.window_ns > 0
+        else:
+            assert (len(record.warmup_ns), len(record.ns)) == (warmup, 6)
+        assert use == "synchronised" or record.window_ns == 0
+
+
+def test_what_a_stream_takes_is_timed_time(probe: Probe) -> None:
+    case = "function=MPI_Barrier bytes=0 variant=empty delay_ns=100000 reps=50"
+    launch = probe.run(f"set blocks=2 warmup=0 rewarm=0\ncase id=0 use=stream {case}\n", 1)
+    total = sum(50 * samples(launch, ("stream",))["stream"][i] for i in range(2))
+    assert abs(launch.footer.timed_ns - total) <= 50
+
+
+@pytest.mark.parametrize("sync", ["window", "roundtime"])
+def test_synchronised_starts_by_the_plans_scheme_on_the_global_clock(
+    probe: Probe, sync: str
+) -> None:
+    launch = probe.run(
+        f"set blocks=1 sync={sync}\ncase id=0 use=synchronised function=MPI_Bcast bytes=8 reps=10\n"
+    )
+    assert launch.code == 0, launch.stderr
+    (record,) = launch.samples
+    assert (record.window_ns > 0) == (sync == "window")
+    assert sync == "window" or len(record.ns) == 10 or record.budget_spent
+
+
+def test_only_what_is_taken_on_the_global_clock_is_too_short_for_it(probe: Probe) -> None:
+    """Two pretended hosts: their clocks are learnt, and no call is longer than a million errors."""
+    launch = probe.run(
+        "set blocks=1 clock_multiple=1000000 clock_fit_ms=20\n"
+        + used("function=MPI_Bcast bytes=8 reps=20")
+        + "case id=9 function=MPI_Bcast bytes=8 reps=20\n",
+        2,
+        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_HOSTS": "2"},
+    )
+    assert launch.code == 0, launch.stderr
+    refused = [line for line in raw(launch) if line["record"] == "refused"]
+    assert [line["case"] for line in refused] == [0]
+    assert [line["record"] for line in raw(launch)].count("clock_sync") == 1
+
+
+def test_without_a_use_records_are_what_they_were(probe: Probe) -> None:
+    launch = probe.run("set blocks=1\ncase id=7 function=MPI_Bcast bytes=8 reps=3\n")
+    assert launch.code == 0, launch.stderr
+    assert OLD_CASE in launch.out.read_text().splitlines()
+    assert not [line for line in raw(launch) if line["record"].startswith("clock")]
+    launch = probe.run("set blocks=1\ncase id=7 function=MPI_Bcast bytes=8 reps=3 use=loop\n")
+    assert OLD_CASE[:-1] + ',"use":"loop"}' in launch.out.read_text().splitlines()
+    assert not [line for line in raw(launch) if line["record"].startswith("clock")]
+
+
+def test_a_stopping_rule_looks_at_each_way(probe: Probe) -> None:
+    uses = ("after_barrier", "loop", "synchronised")
+    launch = probe.run(
+        "set nrep=rse:0.0000001 nrep_min=5 nrep_step=5 nrep_max=15\n"
+        + used("function=MPI_Allreduce bytes=8", uses),
+        2,
+    )
+    found = samples(launch, uses)
+    assert (len(found["after_barrier"]), len(found["loop"])) == (15, 15)
+    rules = [line for line in raw(launch) if line["record"] == "nrep"]
+    assert sorted(line["case"] for line in rules) == [0, 1, 2]
+
+
+def test_refusals_name_the_line(probe: Probe) -> None:
+    launch = probe.run("case id=0 function=MPI_Bcast bytes=8 use=abuse\n")
+    assert launch.code == 2 and not launch.records
+    assert "line 2: token 'use=abuse': no such way of use" in launch.stderr
+
+
+def raw(launch: Launch) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in launch.out.read_text().splitlines()]
