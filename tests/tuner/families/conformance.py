@@ -52,7 +52,7 @@ class Conformance:
     so that the library fails where it would choose something else. `whole`: the recorded
     installation reports every knob, so that it is compared with the search space too. `site` are
     variables that a search may set, and that are left in the user's shell: a site may need them to
-    send messages at all."""
+    send messages at all. `library_file`: what the library is called in lib/."""
 
     family: ClassVar[Family]
     same: ClassVar[Sequence[tuple[str, str]]] = ()
@@ -65,6 +65,7 @@ class Conformance:
     loud: ClassVar[Sequence[str]] = ()
     whole: ClassVar[bool] = False
     site: ClassVar[frozenset[str]] = frozenset()
+    library_file: ClassVar[str] = "libmpi.so"
 
     # --- for families that differ ---------------------------------------------------------------
 
@@ -169,18 +170,42 @@ class Conformance:
             if name != self.family.name:
                 assert other.find(prefix) == [], f"{name} takes it for its own"
 
+    def fingerprint(self, prefix: Path) -> str:
+        return self.family.find(prefix)[0].library.fingerprint
+
     def test_the_fingerprint_tells_builds_apart_not_builders(
-        self, tmp_path: Path, files: dict[str, str], found: Installation
+        self, prefix: Path, files: dict[str, str], found: Installation
     ) -> None:
-        def fingerprint(number: int, change: tuple[str, str]) -> str:
-            prefix = installations.write(tmp_path / f"{number}", files, change)
-            return self.family.find(prefix)[0].library.fingerprint
+        def changed(change: tuple[str, str]) -> str:
+            return self.fingerprint(installations.write(prefix, files, change))
 
         assert self.different, "what makes another build of it?"
-        for number, change in enumerate(self.same):
-            assert fingerprint(number, change) == found.library.fingerprint, change
-        for number, change in enumerate(self.different, 100):
-            assert fingerprint(number, change) != found.library.fingerprint, change
+        for change in self.same:
+            assert changed(change) == found.library.fingerprint, change
+        for change in self.different:
+            assert changed(change) != found.library.fingerprint, change
+
+    def test_the_fingerprint_tells_builds_apart_that_say_the_same(self, prefix: Path) -> None:
+        """By the bytes of the library, under whatever names it lies there."""
+        library = prefix / "lib" / self.library_file
+        library.parent.mkdir(exist_ok=True)
+        library.write_bytes(b"one build")
+        before = self.fingerprint(prefix)
+        library.with_name(library.name + ".7").symlink_to(library.name)
+        library.with_name(library.name + ".7.1").write_bytes(library.read_bytes())
+        assert self.fingerprint(prefix) == before
+        library.write_bytes(b"other bytes")
+        assert self.fingerprint(prefix) != before
+
+    def test_a_copy_in_another_place_is_another_installation(
+        self, prefix: Path, found: Installation
+    ) -> None:
+        link = prefix.with_name("link")
+        link.symlink_to(prefix.name)
+        assert self.fingerprint(link) == found.library.fingerprint
+        copy = prefix.with_name("copy")
+        shutil.copytree(prefix, copy, symlinks=True)
+        assert self.fingerprint(copy) != found.library.fingerprint
 
     def test_its_programs_are_found_under_the_id_that_they_are_built_for(
         self, found: Installation

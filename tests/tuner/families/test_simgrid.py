@@ -36,6 +36,7 @@ class TestSimGrid(Conformance):
     real = (ON_PATH,)
     different = (("version 3.32", "version 3.33"), ("none, release version", "47da2ed"))
     whole = True
+    library_file = "libsimgrid.so"
     winners = (chosen("MPI_Gather", "ompi_binomial"), chosen("MPI_Reduce_scatter", "mpich_rdb"))
 
     def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:

@@ -21,7 +21,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.impi_ranges import ADJUST, SILENT
 
-from . import Installation, Knob, family, hydra
+from . import Installation, Knob, built, family, hydra
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # What makes a launch end at a preset that does not fit. On some processors the one that the library
@@ -75,7 +75,7 @@ class IntelMpi:
                 version=version,
                 version_string=f"Intel(R) MPI Library {facts['release']} for Linux* OS",
                 prefix=str(root),
-                fingerprint=_fingerprint([version, *build.values()]),
+                fingerprint=_fingerprint([version, *build.values(), *built.facts(Path(start))]),
                 build=build,
             )
             compiler = Path(mpicc) if mpicc else None

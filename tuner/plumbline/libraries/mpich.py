@@ -20,7 +20,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import mpich_coll, mpich_selection
 
-from . import Installation, Knob, family, hydra, variables
+from . import Installation, Knob, built, family, hydra, variables
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _COMPLAINTS = (
@@ -151,6 +151,7 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
         return None
     mpicc = shutil.which("mpicc.mpich", path=str(folder)) or shutil.which("mpicc", path=str(folder))
     identity = [line for line in lines if not line.startswith("MPICH Release date")]
+    identity += built.facts(mpirun)
     return Installation(
         library=Library(
             id=f"mpich-{version}",

@@ -15,7 +15,7 @@ from plumbline import process
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
-from . import Installation
+from . import Installation, built
 
 _NAME = re.compile(r"(MVAPICH2?)[\w-]*\Z")  # MVAPICH2-X, MVAPICH-Plus …
 
@@ -65,6 +65,7 @@ def installation(said: Said, family: str) -> Installation:
     # What tells builds apart: not when it was released, made, or by whom.
     identity = [said.name, said.version]
     identity += [said.build.get(key, "") for key in ("device", "compiler", "configure")]
+    identity += built.facts(Path(mpirun))
     return Installation(
         library=Library(
             id=f"{family}-{said.version}",

@@ -18,7 +18,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.ompi_site import MARK
 
-from . import Installation, Knob, family
+from . import Installation, Knob, built, family
 
 _COMPLAINTS = (
     "An invalid value was supplied for an enum variable",
@@ -174,6 +174,7 @@ def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None
         for line in text.splitlines()
         if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
     ]
+    identity += built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"])
     library = Library(
         id=f"openmpi-{version}",
         family="openmpi",

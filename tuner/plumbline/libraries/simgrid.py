@@ -23,7 +23,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS
 
-from . import Installation, Knob, family
+from . import Installation, Knob, built, family
 
 NO_SUCH_ALGORITHM = "no_such_algorithm"
 _PREFIX = "--cfg="
@@ -56,6 +56,7 @@ class SimGrid:
         version = found[1]
         smpicc = shutil.which("smpicc", path=search)
         facts = {"version": build, "revision": _say(smpirun, "-git-version")}
+        bytes_of = built.facts(Path(smpirun), ["libsimgrid.so*"])
         return [
             Installation(
                 library=Library(
@@ -64,7 +65,7 @@ class SimGrid:
                     version=version,
                     version_string=f"SMPI Version {version}, {selector} re-created",
                     prefix=str(Path(smpirun).parent.parent),
-                    fingerprint=_fingerprint([*facts.values(), selector]),
+                    fingerprint=_fingerprint([*facts.values(), selector, *bytes_of]),
                     build=facts | {"selector": selector},
                 ),
                 mpirun=Path(smpirun),

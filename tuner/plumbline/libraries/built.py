@@ -1,0 +1,58 @@
+"""Which installation it is, beyond what its tools say of it: the program that starts ranks, and the
+library itself, byte by byte. Two builds that were configured alike differ in them, and so does a
+copy in another place."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+# Below a prefix, the most particular first: Debian keeps several MPIs under /usr.
+_FOLDERS = ("lib/*/openmpi/lib", "lib64", "lib", "lib/*")
+
+# Names of the library; in /usr/lib libmpi.so may be another MPI's.
+LIBMPI = ("libmpich.so*", "libmpi.so*")
+
+
+def facts(mpirun: Path, names: Sequence[str] = LIBMPI, components: Sequence[str] = ()) -> list[str]:
+    """The real path of `mpirun`, and the checksums of the library beside it: of what is called like
+    the first of `names` (patterns) that is there, and of `components`, patterns relative to its
+    folder. A library that cannot be found adds nothing."""
+    prefix = mpirun.parent.parent
+    return [str(mpirun.resolve()), *_checksums(_library(prefix, names, components))]
+
+
+def _library(prefix: Path, names: Sequence[str], components: Sequence[str]) -> list[Path]:
+    for name in names:
+        for folder in _FOLDERS:
+            found = sorted(path for path in prefix.glob(f"{folder}/{name}") if path.is_file())
+            if found:
+                here = found[0].parent
+                more = [path for pattern in components for path in sorted(here.glob(pattern))]
+                # Copies of one file under several names are as large as each other.
+                sizes = {path.stat().st_size: path for path in found if path.parent == here}
+                return [*sizes.values(), *more]
+    return []
+
+
+def _checksums(files: Sequence[Path]) -> list[str]:
+    """Of each file once, however many names it has."""
+    real = dict.fromkeys(path.resolve() for path in files)
+    found = []
+    for path in real:
+        try:
+            known = path.stat()
+            found.append(_checksum(path, known.st_mtime_ns, known.st_size))
+        except OSError:
+            continue
+    return found
+
+
+@cache
+def _checksum(path: Path, changed_ns: int, size: int) -> str:
+    """Read anew only where the file has changed."""
+    del changed_ns, size
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
