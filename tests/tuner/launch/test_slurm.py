@@ -150,6 +150,22 @@ def test_a_time_out_leaves_nobody(home: Path, slurm: Cluster) -> None:
     assert slurm.jobs("running") == []
 
 
+@pytest.mark.parametrize("keys", [{}, {"start": "srun", "mpi": "pmix"}])
+def test_more_ranks_than_processors(home: Path, keys: dict[str, str]) -> None:
+    """Placed by mpirun as a campaign has them, and as a user has them; srun has one way."""
+    counted = home.parent / "ranks"
+    ranks = starter(home, f"echo . >>{counted}", exclusive=False, **keys)
+    ranks.placement = Placement(nodes=1, ppn=6, oversubscribed=True)
+    assert (ranks.plain is None) == bool(keys)
+    for number, placement in enumerate((None, ranks.placement.plain())):
+        run, _ = ranks.start("c", "s", number, "plan", {}, placement)
+        assert run.reason == "no records", run.stderr
+        words = " ".join(run.argv)
+        assert ("--bind-to" in words) == (not keys and placement is None)
+        assert "--cpu-bind" not in words
+    assert len(counted.read_text().split()) == 12
+
+
 def test_what_sbatch_refuses_is_said(home: Path) -> None:
     ranks = starter(home, "exit 0", partition="nowhere")
     with pytest.raises(PlumblineError, match=r"sbatch fails: .*invalid partition"):

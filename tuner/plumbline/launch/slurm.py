@@ -194,7 +194,9 @@ class Slurm(Queue):
         minutes = -(-(job.timeout_seconds + 2 * KILL_SECONDS) // 60) + 1
         words = ["sbatch", "--parsable", f"--job-name={name}", "--export=NONE", "--no-requeue"]
         words += [f"--chdir={job.folder}", "--output=/dev/null", "--error=/dev/null"]
-        words += [f"--nodes={place.nodes}", f"--ntasks-per-node={place.ppn}"]
+        # More ranks than processors Slurm takes as a number of all ranks, not of those of a node.
+        of_node, of_all = f"--ntasks-per-node={place.ppn}", f"--ntasks={place.nprocs}"
+        words += [f"--nodes={place.nodes}", of_all if place.oversubscribed else of_node]
         words += [f"--time={int(minutes)}"]
         for key in ("partition", "account", "qos", "constraint", "nodelist"):
             words += [f"--{key}={getattr(table, key)}"] if getattr(table, key) else []
