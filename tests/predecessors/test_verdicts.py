@@ -166,8 +166,8 @@ def test_small_effects_are_no_violation(medians: MakeMedians, guidelines: Guidel
     words = {}
     for factor in (1.03, 1.5):
         found = pattern(table(sides(medians, noisy(factor), [1e-5] * 12), guidelines))
-        assert found.p_adjusted is not None and found.p_adjusted < 0.05
         assert found.ratio_low is not None and found.ratio_high is not None
+        assert found.ratio_low > 1  # slower beyond doubt
         assert found.ratio_low < factor < found.ratio_high < found.ratio_low * 1.02
         words[factor] = found.verdict
     assert words == {1.03: "holds", 1.5: "violated"}

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.verify import design
 from plumbline.verify.sequential import Family, Question, shown
-from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
+from plumbline.verify.statistics import above, benjamini_hochberg, paired_ratio
 
 DESIGN = design.over(9, 30)
 LIMIT = 1.05
@@ -54,14 +54,31 @@ def test_what_is_clear_stops_and_the_rest_goes_on() -> None:
 
 
 def test_p_pays_for_its_look_and_never_grows() -> None:
-    logs = {"a": noise(1.08, 0.08, 1)}
+    logs = {"a": noise(1.13, 0.08, 1)}
     found = family([["a"]], alpha=1e-9)
     best = 1.0
     for look in range(DESIGN.looks):
         found.look(of(logs, look))
-        once = paired_ratio(logs["a"][: DESIGN.launches[look]]).p
+        once = above(logs["a"][: DESIGN.launches[look]], LIMIT).p
         best = min(best, once / DESIGN.shares[look])
         assert found.cells[0][0].p == pytest.approx(best)
+
+
+def test_p_is_about_the_limit_and_the_interval_about_the_ratio() -> None:
+    """8 % slower with a limit of 5 % is as significant as 2.9 % with none."""
+    logs = {"a": noise(1.08, 0.04, 1), "b": noise(1.08 / LIMIT, 0.04, 1)}
+    found = Family(
+        [[Question("a", LIMIT)], [Question("b", 1.0)]],
+        DESIGN,
+        alpha=0.05,
+    )
+    found.look(of(logs, 0))
+    ours, other = (cell[0].comparison for cell in found.cells)
+    assert ours is not None and other is not None
+    assert ours.p == other.p > paired_ratio(logs["a"][:9]).p
+    assert ours.ratio == pytest.approx(other.ratio * LIMIT)
+    assert ours.high is not None and other.high is not None
+    assert ours.high == pytest.approx(other.high * LIMIT)
 
 
 def test_intervals_pay_for_their_look() -> None:
@@ -71,7 +88,13 @@ def test_intervals_pay_for_their_look() -> None:
         found.look(of(logs, look))
         confidence = 1 - 0.05 * DESIGN.shares[look]
         expected = paired_ratio(logs["a"][: DESIGN.launches[look]], confidence)
-        assert found.cells[0][0].comparison == expected
+        of_ratio = found.cells[0][0].comparison
+        assert of_ratio is not None
+        assert (of_ratio.ratio, of_ratio.low, of_ratio.high) == (
+            expected.ratio,
+            expected.low,
+            expected.high,
+        )
 
 
 def test_the_correction_is_over_the_cells_that_stopped_too() -> None:

@@ -75,13 +75,28 @@ def test_faster_and_equal_hold(medians: MakeMedians, guidelines: Guidelines) -> 
         assert gl12(run(pair(medians, noisy(ratio), quiet()), guidelines)).verdict == "holds"
 
 
-def test_significant_but_within_the_tolerance_holds(
+def test_slower_beyond_doubt_but_within_the_tolerance_holds(
     medians: MakeMedians, guidelines: Guidelines
 ) -> None:
+    """p is that of being slower by more than the tolerance."""
     data = pair(medians, noisy(1.03), quiet())
     found = gl12(run(data, guidelines))
-    assert found.verdict == "holds" and found.p_adjusted is not None and found.p_adjusted < 0.05
-    assert gl12(run(data, guidelines, tolerance=0.01)).verdict == "violated"
+    assert found.verdict == "holds" and found.p is not None and found.p > 0.99
+    assert found.ratio_low is not None and found.ratio_low > 1
+    strict = gl12(run(data, guidelines, tolerance=0.01))
+    assert strict.verdict == "violated" and strict.p == 2**-12
+
+
+def test_an_estimate_above_the_limit_is_not_enough(
+    medians: MakeMedians, guidelines: Guidelines
+) -> None:
+    """Slower than the right side beyond doubt, by more than 5 % as far as is known, but perhaps by
+    less."""
+    found = gl12(run(pair(medians, noisy(1.06, spread=0.03, seed=4), quiet()), guidelines))
+    assert found.ratio is not None and found.ratio > 1.05
+    assert found.ratio_low is not None and 1 < found.ratio_low < 1.05
+    assert found.verdict == "undecided"
+    assert found.reason.startswith(f"ratio {found.ratio:.3g}, but adjusted p is ")
 
 
 def test_a_wide_interval_is_undecided(medians: MakeMedians, guidelines: Guidelines) -> None:

@@ -1,9 +1,9 @@
 """A family of tests, followed over the looks of a design until each is decided.
 
-Every test asks whether a ratio is above a limit. It is violated when it is significant in its
-family and the ratio is above the limit; it holds when the interval ends within; what is neither is
-undecided and gets more launches. Which errors that makes: docs/verification.md. Pure: no clock,
-file or database."""
+Every test asks whether a ratio is above a limit, and that is what its p says. It is violated when
+it is significant in its family; it holds when the interval of the ratio ends within the limit; what
+is neither is undecided and gets more launches. Which errors that makes: docs/verification.md.
+Pure: no clock, file or database."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from plumbline.verify.design import Design
+from plumbline.verify.limit import Compare, above
 from plumbline.verify.statistics import Comparison, adjusted_within, paired_ratio
 
 Word = Literal["holds", "violated", "undecided"]
@@ -34,8 +35,9 @@ class Question(msgspec.Struct, Generic[Key], frozen=True):
 
 
 class Standing(msgspec.Struct, Generic[Key]):
-    """What is known of a test. `p` is its sequential p, which never grows from look to look, as a
-    test of its cell; `look` is the last one that it was measured for."""
+    """What is known of a test. The p of `comparison` is that of the ratio being above the limit, by
+    itself; `p` is its sequential p, which never grows from look to look, as a test of its cell;
+    `look` is the last one that it was measured for."""
 
     question: Question[Key]
     word: Word = "undecided"
@@ -61,13 +63,13 @@ class Family(Generic[Key]):
         *,
         alpha: float,
         min_launches: int = 1,
-        compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
+        compare: Compare = paired_ratio,
     ) -> None:
         self.cells = [[Standing(question) for question in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
-        self._ratio = compare
+        self._test = compare
         self._look = 0
 
     def look(self, evidence: Callable[[Key], Evidence]) -> None:
@@ -108,7 +110,7 @@ class Family(Generic[Key]):
             standing.comparison, standing.reason = None, known
             return False
         confidence = self._design.confidence(self._look, self._alpha)
-        found = self._ratio(known, confidence)
+        found = above(known, standing.question.limit, confidence, self._test)
         p = self._design.sequential(found.p * standing.question.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)
@@ -132,7 +134,7 @@ class Family(Generic[Key]):
             raise ValueError("a test without a comparison cannot be judged")
         if found.n < self._min_launches:
             standing.reason = f"{found.n} launches, {self._min_launches} are needed"
-        elif p < self._alpha and found.ratio > limit:
+        elif p < self._alpha and found.ratio > limit:  # p may be that of an earlier look
             standing.word, standing.reason = "violated", ""
         elif found.high is None:
             standing.reason = found.reason

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from plumbline.verify.corrections import adjusted_within, benjamini_hochberg
 from plumbline.verify.launch_averages import LaunchAverage, averages, tukey_filter
+from plumbline.verify.limit import above, slower
 from plumbline.verify.significance import (
     brunner_munzel,
     kolmogorov_smirnov,
@@ -25,11 +26,13 @@ __all__ = [
     "Comparison",
     "LaunchAverage",
     "Test",
+    "above",
     "adjusted_within",
     "averages",
     "benjamini_hochberg",
     "exact_ratio",
     "paired_ratio",
+    "slower",
     "stars",
     "tukey_filter",
 ]

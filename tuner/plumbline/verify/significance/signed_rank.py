@@ -40,7 +40,7 @@ def paired_ratio(
     n = len(values)
     walsh = _walsh_averages(values)
     low, high, reason = interval(walsh, _order(n, (1 - confidence) / 2), n, confidence)
-    p = of_tails(_upper_tail(values), _upper_tail(-values), alternative)
+    p = _p(values, alternative)
     return Comparison(ratio_of(float(np.median(walsh))), low, high, p, n, reason)
 
 
@@ -61,6 +61,14 @@ def signed_rank(
 
 
 TEST = Test("signed-rank", True, signed_rank)
+
+
+def _p(values: Vector, alternative: Alternative) -> float:
+    if alternative == "greater":
+        return _upper_tail(values)
+    if alternative == "less":
+        return _upper_tail(-values)
+    return of_tails(_upper_tail(values), _upper_tail(-values), alternative)
 
 
 def _upper_tail(values: Vector) -> float:
