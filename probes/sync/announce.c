@@ -5,7 +5,11 @@
 
 #include "measure/world.h"
 
-enum { TRIALS = 11, MULTIPLE = 2, LONGEST_NS = 100000000 };
+enum { TRIALS = 11, MULTIPLE = 2 };
+
+/* The longest slack. A rank that has lost its core misses a start however far ahead it is
+ * announced; only where ranks share cores is that the rule, and time slices are waited for. */
+enum { LONGEST_COSTS = 50, LONGEST_LEAST_NS = 100000, LONGEST_CROWDED_NS = 100000000 };
 
 /* Too late is more than a microsecond, or than some steps of a coarse timer. Ranks that share a
  * core cannot start at once: there it is more than handing the core round takes, and less than the
@@ -35,6 +39,9 @@ void pl_announce_open(struct pl_announce *announce, const struct pl_start *start
     int64_t answer_ns = ns[TRIALS / 2];
     pl_p2p_broadcast(start->world, &answer_ns, (int)sizeof answer_ns);
     announce->cost_ns = announce->slack_ns = MULTIPLE * answer_ns;
+    announce->longest_ns = start->crowded
+                               ? LONGEST_CROWDED_NS
+                               : larger(LONGEST_COSTS * announce->cost_ns, LONGEST_LEAST_NS);
     announce->late_ns =
         start->crowded ? larger(announce->cost_ns, LATE_CROWDED_NS)
                        : larger(LATE_STEPS * pl_clock_measure(start->clock).resolution_ns, LATE_NS);
@@ -62,8 +69,8 @@ void pl_announce_learn(struct pl_announce *announce, bool missed)
         announce->slack_ns += announce->slack_ns / 2;
     else
         announce->slack_ns -= (announce->slack_ns - announce->cost_ns) / 16;
-    if (announce->slack_ns > LONGEST_NS)
-        announce->slack_ns = LONGEST_NS;
+    if (announce->slack_ns > announce->longest_ns)
+        announce->slack_ns = announce->longest_ns;
 }
 
 enum pl_arrival pl_announce_wait(const struct pl_announce *announce, const struct pl_start *start,
