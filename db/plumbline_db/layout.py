@@ -16,6 +16,8 @@ class Asked(msgspec.Struct, frozen=True):
     bind: str = ""
     map_by: str = ""
     environment: dict[str, str] = {}
+    use: str = ""
+    sync: str = ""
 
 
 def asked(campaign: Campaign) -> Asked:
@@ -31,6 +33,12 @@ def layout(campaign: Campaign) -> str:
     if known.map_by:
         words.append(f"in turn over each {known.map_by}")
     return ", ".join(words)
+
+
+def use(campaign: Campaign) -> str:
+    """The way of use that the campaign is about; where it has no name, how ranks started."""
+    known = asked(campaign)
+    return known.use or (f"start by {known.sync}" if known.sync else "after_barrier")
 
 
 def fixed(campaign: Campaign) -> str:

@@ -28,7 +28,7 @@ from plumbline_db import (
     winners,
 )
 from plumbline_db.connection import Database
-from plumbline_db.layout import asked, layout
+from plumbline_db.layout import asked, layout, use
 from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
@@ -90,6 +90,11 @@ class Report(msgspec.Struct, frozen=True):
         return [f"{one.kind}: {one.text}" for one in self.events if one.kind in kinds]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
+        elsewhere = [other.use for other in verdict.uses if other.verdict == "holds"]
+        reason = self._reason_of_use(verdict, search)
+        return f"holds in another use ({', '.join(elsewhere)}); {reason}" if elsewhere else reason
+
+    def _reason_of_use(self, verdict: Verdict, search: Search | None) -> str:
         if not verdict.replaceable:
             side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
             return f"not searched: its left side ({side}) is not a call that can be replaced here"
@@ -140,6 +145,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "ppn": campaign.ppn,
         "oversubscribed": campaign.oversubscribed,
         "layout": layout(campaign),
+        "use": use(campaign),
         "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),
         "library": msgspec.to_builtins(report.library),

@@ -16,7 +16,7 @@ from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline.words import counted
-from plumbline_db.layout import fixed, layout
+from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 _HEAVY = 0.01  # of the application's work
@@ -43,8 +43,13 @@ def of(
     crowded = report.campaign.oversubscribed
     yield heading(report)
     yield Text()
+    way = use(report.campaign)
     yield violation_table(
-        report.before, guidelines, title="Before", all_rows=all_rows, oversubscribed=crowded
+        report.before,
+        guidelines,
+        title=f"Before ({way})",
+        all_rows=all_rows,
+        oversubscribed=crowded,
     )
     if report.after is None:
         yield Text("\nThe campaign is not finished; run the same command again to continue it.")
@@ -55,7 +60,7 @@ def of(
             report.before,
             report.after,
             guidelines,
-            title="After, cold, with the exported files in force",
+            title=f"After ({way}), cold, with the exported files in force",
             all_rows=all_rows,
             oversubscribed=crowded,
         )

@@ -19,6 +19,7 @@ STYLES = {
     "violated": "bold red",
     "undecided": "cyan",
     "holds": "",
+    "depends": "magenta",
     "absent": "dim",
     "removed": "green",
     "new": "bold yellow",
@@ -32,6 +33,7 @@ class Marks(msgspec.Struct, frozen=True):
     violated: str
     undecided: str
     holds: str
+    depends: str
     absent: str
     removed: str
     new: str
@@ -42,8 +44,8 @@ class Marks(msgspec.Struct, frozen=True):
         return Text(getattr(self, state), style=STYLES[state])
 
 
-UNICODE = Marks("•", "?", " ", "·", "○", "▲", PRECEDES, box.SIMPLE_HEAD)
-ASCII = Marks("x", "?", " ", ".", "o", "N", "<=", box.ASCII)
+UNICODE = Marks("•", "?", " ", "◐", "·", "○", "▲", PRECEDES, box.SIMPLE_HEAD)
+ASCII = Marks("x", "?", " ", "d", ".", "o", "N", "<=", box.ASCII)
 
 
 class FoldingTable(Table):

@@ -15,8 +15,9 @@ from plumbline.guidelines import Guidelines
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Verdict
 
-# What a cell can say. The last two only where two tables are laid over each other.
-State = Literal["violated", "undecided", "holds", "absent", "removed", "new"]
+# What a cell can say. `depends`: another way of use has another answer. The last two only where two
+# tables are laid over each other.
+State = Literal["violated", "undecided", "holds", "depends", "absent", "removed", "new"]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ class Grid(msgspec.Struct, frozen=True):
 def of_table(verdicts: Sequence[Verdict], guidelines: Guidelines) -> Grid:
     """The grid of one table (one stage, one number of ranks)."""
     cells = _by_cell(verdicts)
-    return _grid({place: verdict.verdict for place, verdict in cells.items()}, verdicts, guidelines)
+    return _grid({place: _state(verdict) for place, verdict in cells.items()}, verdicts, guidelines)
 
 
 def of_before_and_after(
@@ -55,7 +56,7 @@ def of_before_and_after(
     states: dict[_Place, State] = {}
     for place in {**old, **new}:
         was = old[place].verdict if place in old else None
-        now = new[place].verdict if place in new else "undecided"
+        now = _state(new[place]) if place in new else "undecided"
         if now == "violated" and was == "holds":
             states[place] = "new"
         elif now == "holds" and was == "violated":
@@ -80,6 +81,10 @@ def guideline_label(guideline: str, guidelines: Guidelines) -> str:
     except KeyError:
         return guideline
     return name.replace("MPI_", "").replace(" + ", "+")
+
+
+def _state(verdict: Verdict) -> State:
+    return "depends" if verdict.depends else verdict.verdict
 
 
 # (kind, guideline, function, bytes)

@@ -88,7 +88,11 @@ def summary_table(
 
 def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
     """Verdicts as plain objects with the fields JSON_FIELDS; numbers that do not exist are None."""
-    return [{field: getattr(verdict, field) for field in JSON_FIELDS} for verdict in verdicts]
+    return [
+        {field: getattr(verdict, field) for field in JSON_FIELDS}
+        | {"depends": verdict.depends, "uses": msgspec.to_builtins(verdict.uses)}
+        for verdict in verdicts
+    ]
 
 
 def _kinds_of(verdicts: Sequence[Verdict]) -> list[Kind]:

@@ -33,6 +33,7 @@ def violation_table(
     legend = {
         marks.violated: "violated",
         marks.undecided: "undecided",
+        marks.depends: "depends on the way of use",
         "blank": "holds",
         marks.absent: "no such test",
     }
@@ -56,6 +57,7 @@ def before_after_table(
         marks.violated: "violated (not known to hold before)",
         marks.new: "violated (held before)",
         marks.undecided: "undecided after",
+        marks.depends: "depends on the way of use",
         "blank": "holds",
         marks.absent: "no such test",
     }
@@ -80,6 +82,9 @@ def _table(
     rows = [row for row in found.rows if all_rows or row.remarkable()]
     present = of_table({row.letter for row in found.rows})
     kinds = ", ".join(f"{kind.letter} {kind.name}" for kind in present)
+    shown = {state for row in rows for state in row.states}
+    if "depends" not in shown:
+        legend = {sign: meaning for sign, meaning in legend.items() if sign != marks.depends}
     signs = ", ".join(f"{sign} {meaning}" for sign, meaning in legend.items())
     lines = [f"{signs}; {kinds}; k = 1024"]
     if oversubscribed:
