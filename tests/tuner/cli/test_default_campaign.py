@@ -8,29 +8,34 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, connection, exports, verdicts, winners
+from plumbline_db import campaigns, exports, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_exporters.bundle import load_bundle
+from plumbline_exporters.registry import write
 from tests.db import build
-from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.cli.command import plumbline
+from tests.tuner.cli.conftest import SMALL
 from tests.tuner.simulated import SimulatedStarter
 
 CHECK = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12")
 
 
 @pytest.fixture
-def checked(
-    finished: tuple[Path, Result], starter: SimulatedStarter, tmp_path: Path
-) -> tuple[Path, str]:
+def checked(starter: SimulatedStarter, tmp_path: Path) -> tuple[Path, str]:
     """The database of a finished campaign and a later `plumbline verify`; the campaign's id."""
     del starter
     database = tmp_path / "plumbline.db"
-    connection.backup(finished[0], database)
-    with Database.open(database) as db:
-        large = campaigns.get(db, None).id
+    with Database.open(database, write=True) as db:
+        large = build.done(db)
+        folder = tmp_path / "exports" / large.id
+        preload = Path("/opt/plumbline/libplumbline.so")
+        bundle = load_bundle(db, large.id, folder, created=large.finished, preload_library=preload)
+        for file in write(bundle, ["env"]):
+            exports.put(db, large.id, file)
     assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
     with Database.open(database) as db:
-        assert campaigns.get(db, None).id != large
-    return database, large
+        assert campaigns.get(db, None).id != large.id
+    return database, large.id
 
 
 @pytest.fixture
@@ -103,12 +108,12 @@ def test_among_several_with_winners_the_one_finished_last(
 ) -> None:
     database, large = checked
     with Database.open(database, write=True) as db:
-        build.later(db, "c-9", 9)  # long ago
+        build.later(db, "c-9", 1, finished="2025-02-01T10:01:00Z")
         winners.put(db, "c-9", [build.winner()])
     said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
     assert f"campaign {large}, finished" in said.err
     assert (
-        "others with winners (--campaign ID): c-9, finished 2025-03-09T10:01:00Z (1 wi" in said.err
+        "others with winners (--campaign ID): c-9, finished 2025-02-01T10:01:00Z (1 wi" in said.err
     )
     with Database.open(database, write=True) as db:
         newest = msgspec.structs.replace(campaigns.get(db, "c-9"), finished="2100-01-01T00:00:00Z")
@@ -128,3 +133,17 @@ def test_no_winners_anywhere(starter: SimulatedStarter, tmp_path: Path, became: 
     assert said.status == 1 and "found nothing better than the default" in said.err
     said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
     assert said.status == 0 and "has no winners to put in force" in said.err
+
+
+def test_two_databases_in_one_folder_export_beside_each_other(
+    starter: SimulatedStarter, tmp_path: Path
+) -> None:
+    """Campaigns of the same settings have the same id in both."""
+    found = {}
+    for name in ("plumbline.db", "other.db"):
+        said = plumbline("campaign", *SMALL, "--db", tmp_path / name, "--json")
+        assert said.status == 0, said.err
+        found[name] = {Path(one["path"]).parent for one in said.json["exports"]}
+        id = said.json["campaign"]
+    assert found["plumbline.db"] == {tmp_path / "exports" / id}
+    assert found["other.db"] == {tmp_path / "other-exports" / id}

@@ -131,6 +131,7 @@ def _run(
 ) -> tuple[Campaign, list[Line]]:
     """To the end; from the database where it is there already."""
     from plumbline import campaign as loop
+    from plumbline import export_folder
     from plumbline.measure import Laboratory
     from plumbline.overlap import tune, tuned
     from plumbline.workbench import workbench
@@ -149,7 +150,7 @@ def _run(
         campaign = tune.begin(db, bench, asked, settings, new=new)
         starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if campaign.state != "finished":
-            folder = out or database.parent / "exports" / campaign.id
+            folder = out or export_folder.claim(db, database, campaign)
             with common.Bar(settings.budget_seconds) as bar:
                 lab = Laboratory(db, campaign.id, starter, bar)
                 campaign = tune.Loop(lab, bench, campaign, asked, settings, folder).run()

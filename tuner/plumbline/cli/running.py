@@ -143,7 +143,7 @@ def _one(
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
     from plumbline import campaign as loop
-    from plumbline import identity
+    from plumbline import export_folder, identity
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import OUT, set_by_site, workbench
@@ -172,7 +172,7 @@ def _one(
                     err=True,
                 )
             return campaign.id
-        folder = output or database.parent / "exports" / campaign.id
+        folder = output or export_folder.claim(db, database, campaign)
         if campaign.oversubscribed:
             click.echo(
                 f"plumbline: {campaign.nprocs} ranks on "
@@ -183,6 +183,8 @@ def _one(
         with common.Bar(settings.budget_seconds) as bar:
             lab = Laboratory(db, campaign.id, ranks, bar)
             loop.Loop(lab, bench, campaign, settings, folder).run()
+        if output is None:
+            export_folder.release(folder)
     return campaign.id
 
 
