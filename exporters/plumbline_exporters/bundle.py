@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import campaigns, events, machines, winners
+from plumbline_db import campaigns, events, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
@@ -22,7 +22,8 @@ class Bundle(msgspec.Struct, frozen=True):
     `created` is the time of the export (ISO 8601). `preload_library` is libplumbline.so, needed
     when a winner is a variant. `unsafe` lets through what is wrong for some legal programs.
     `others` are campaigns whose winners are here too: of other numbers of ranks. `site_rules`: the
-    text of the site's own rules file, whose place an exported one takes."""
+    text of the site's own rules file, whose place an exported one takes. `started`: how ranks were
+    started when winners were measured and confirmed, a sentence each (plumbline_db.started)."""
 
     campaign: Campaign
     machine: Machine
@@ -34,6 +35,7 @@ class Bundle(msgspec.Struct, frozen=True):
     unsafe: bool = False
     others: list[Campaign] = []
     site_rules: str = ""
+    started: list[str] = []
 
 
 def load_bundle(
@@ -51,6 +53,7 @@ def load_bundle(
         machine = machines.machine(db, campaign.machine)
         library = machines.library(db, campaign.library_fingerprint)
         chosen = winners.get(db, campaign.id)
+        ways = started.lines(db, campaign.id)
         site = [one.text for one in events.get(db, campaign.id) if one.kind == SITE_RULES]
     return Bundle(
         campaign=campaign,
@@ -62,6 +65,7 @@ def load_bundle(
         preload_library=None if preload_library is None else preload_library.absolute(),
         unsafe=unsafe,
         site_rules="".join(site[:1]),
+        started=ways,
     )
 
 
@@ -119,6 +123,11 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     for one in [*bundle.others, campaign]:
         if fixed(one):
             lines.append(f"measured under {fixed(one)}")
+    lines += bundle.started
+    if bundle.started:
+        lines.append(
+            "Start programs so: what follows was not measured where ranks are bound otherwise."
+        )
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         whole = winner.function == EVERY_FUNCTION
         function = "all functions" if whole else winner.function

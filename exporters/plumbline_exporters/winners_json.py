@@ -21,6 +21,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         "campaign": bundle.campaign,
         "preload_library": None if bundle.preload_library is None else str(bundle.preload_library),
         "unsafe": bundle.unsafe,
+        "started": bundle.started,
         "winners": bundle.winners,
     }
     return {FILE_NAME: msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"}

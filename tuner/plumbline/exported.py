@@ -13,7 +13,7 @@ from plumbline.identity import now
 from plumbline.measure import Laboratory
 from plumbline.search.select import Weights, by_benefit
 from plumbline.workbench import Workbench
-from plumbline_db import campaigns, exports
+from plumbline_db import campaigns, exports, started
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import env
@@ -126,4 +126,5 @@ class Files:
             preload_library=self._bench.preload,
             unsafe=self._unsafe,
             site_rules=self._site_rules,
+            started=started.lines(self._lab.db, self._campaign.id),
         )

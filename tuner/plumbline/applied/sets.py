@@ -26,11 +26,12 @@ PRELOAD = "libplumbline.so"
 
 class Source(msgspec.Struct, frozen=True):
     """A campaign and its winners, as they were when they were applied. `site_rules`: the rules file
-    that was in force beneath them (Bundle.site_rules)."""
+    that was in force beneath them, `started` how ranks were (Bundle)."""
 
     campaign: Campaign
     winners: list[Winner]
     site_rules: str = ""
+    started: list[str] = []
 
     @property
     def layout(self) -> tuple[int, int, int]:

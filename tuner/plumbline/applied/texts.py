@@ -34,6 +34,7 @@ def bundle(
         unsafe=unsafe,
         others=[source.campaign for source in sources[:-1]],
         site_rules=sources[-1].site_rules,
+        started=[line for source in sources for line in source.started],
     )
 
 

@@ -68,7 +68,7 @@ def command(
         click.echo(f"plumbline: {choice.note}", err=True)
     place = places.place(scope, family, installation, modules, store)
     wish = apply.Wish(
-        source=Source(found, loaded.winners, loaded.site_rules),
+        source=Source(found, loaded.winners, loaded.site_rules, loaded.started),
         machine=loaded.machine,
         family=family,
         installation=installation,

@@ -1,0 +1,40 @@
+"""What the heads of exported files say of how programs are to be started."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline_exporters import env, modulefile, profile, winners_json
+from plumbline_exporters.bundle import Bundle, heading
+from tests.exporters.bundles import bundle, tuned, variant
+
+WAYS = [
+    "measured with mpirun -np 4 --oversubscribe --bind-to core:overload-allowed",
+    "confirmed also with mpirun -np 4 --oversubscribe",
+]
+
+
+def started(*ways: str) -> Bundle:
+    return msgspec.structs.replace(
+        bundle(tuned("MPI_Gather", "binomial"), variant("MPI_Scan", "x", 1, 9)), started=list(ways)
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_how_programs_are_started(count: int) -> None:
+    lines = heading(started(*WAYS[:count]), "What it is.")
+    first = next(place for place, line in enumerate(lines) if "MPI_Gather" in line)
+    said = [line for line in lines if line.startswith(("# measured", "# confirmed", "# Start"))]
+    assert said[:count] == [f"# {way}" for way in WAYS[:count]]
+    assert len(said) == count + bool(count)
+    assert lines[first - len(said) : first] == said
+
+
+def test_every_form_of_a_head_says_it() -> None:
+    made = started(*WAYS)
+    for files in (env.files, profile.files, modulefile.files, modulefile.lua_files):
+        (text,) = files(made).values()
+        assert all(way in text for way in WAYS)
+    (text,) = winners_json.files(made).values()
+    assert msgspec.json.decode(text)["started"] == WAYS
