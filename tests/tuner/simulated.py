@@ -84,13 +84,15 @@ class Costs:
     """`default[function](bytes)` and `algorithm[function, name](bytes, knobs)` multiply the base
     cost; algorithms that are not named here take 1.2 times the base. `own[variant]` likewise.
     `in_force[function, name]` besides, where a rules file says so and not a knob of the race.
-    `everything[function, bytes]` slows a cell down whatever computes it."""
+    `everything[function, bytes]` slows a cell down whatever computes it. `where[name, word]`: an
+    algorithm or a variant takes so many times as long in a use, or with a datatype."""
 
     default: dict[str, Callable[[int], float]] = field(default_factory=dict)
     algorithm: dict[tuple[str, str], Factor] = field(default_factory=dict)
     own: dict[str, float] = field(default_factory=dict)
     in_force: dict[tuple[str, str], float] = field(default_factory=dict)
     everything: dict[tuple[str, int], float] = field(default_factory=dict)
+    where: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def library(
         self, function: str, size: int, knobs: Mapping[str, str], *, cold: bool = False
@@ -239,6 +241,9 @@ class SimulatedStarter(Starter):
             cost, outcome = self._answer(case, knobs, rules)
             own = chance.gauss(0, self._case_noise)
             if outcome == "ok":
+                names = {case.variant, *knobs.values()}
+                for (name, word), factor in self._costs.where.items():
+                    cost *= factor if name in names and word in (case.use, case.type) else 1.0
                 nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns
             records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
         total = 0
@@ -319,6 +324,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     reps=int(values.get("reps", 15)),
                     delay_ns=int(values.get("delay_ns", 0)),
                     ranks=int(values.get("ranks", 0)),
+                    use=values.get("use", ""),
                 )
             )
     return settings, configs, cases

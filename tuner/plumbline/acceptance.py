@@ -11,7 +11,7 @@ What needs launches of its own (cold knobs) cannot be tried so; the confirmation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -109,9 +109,11 @@ class Acceptance:
         rows = self._measure(turn, trials)
         kept: dict[int, list[Winner]] = {}
         refused: list[tuple[Winner, str]] = []
+        beyond = _shared_out(rows, [self._held(winner, winners) for winner in fresh])
         for number, winner in enumerate(fresh):
             own = [row for row in rows if row.question.key.winner == number]
-            kept[number], lost = self._judged(winner, own, self._held(winner, winners))
+            held = self._held(winner, winners)
+            kept[number], lost = self._judged(winner, own, held, beyond[number])
             refused += lost
             self._known += kept[number]
         numbers = {id(winner): number for number, winner in enumerate(fresh)}
@@ -245,9 +247,14 @@ class Acceptance:
     # --- what is kept ---------------------------------------------------------------------------
 
     def _judged(
-        self, winner: Winner, rows: Sequence[Standing[Trial]], held: Sequence[int]
+        self,
+        winner: Winner,
+        rows: Sequence[Standing[Trial]],
+        held: Sequence[int],
+        beyond: Collection[int],
     ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        """The pieces of a winner that hold everywhere, and those that do not."""
+        """The pieces of a winner that hold everywhere, and those that do not; it may take the sizes
+        `beyond` its range."""
         by_size: dict[int, list[Standing[Trial]]] = {}
         for row in rows:
             by_size.setdefault(row.question.key.target.bytes, []).append(row)
@@ -265,8 +272,10 @@ class Acceptance:
                 continue  # no cell of the table would prove or confirm it
             low, high = sizes[0], sizes[-1]
             if not whole:
-                low = self._extended(low, by_size, held, down=True)
-                high = self._extended(high, by_size, held, down=False)
+                below = sorted((size for size in by_size if size < held[0]), reverse=True)
+                above = sorted(size for size in by_size if size > held[-1])
+                low = _extended(low, held[0], below, beyond)
+                high = _extended(high, held[-1], above, beyond)
             inside = [size for size in by_size if low <= size <= high]
             kept.append(
                 msgspec.structs.replace(
@@ -294,27 +303,6 @@ class Acceptance:
                 return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
         return ""
 
-    def _extended(
-        self,
-        end: int,
-        by_size: Mapping[int, Sequence[Standing[Trial]]],
-        held: Sequence[int],
-        *,
-        down: bool,
-    ) -> int:
-        """How far it goes on beyond the range where it is clearly faster everywhere."""
-        if end != (held[0] if down else held[-1]):
-            return end
-        beyond = sorted((size for size in by_size if size not in held), reverse=down)
-        for size in beyond:
-            if (size < end) != down:
-                continue
-            found = [row.comparison for row in by_size[size]]
-            if not all(one and one.high is not None and one.high < 1 for one in found):
-                break
-            end = size
-        return end
-
     def _tried(self, rows: Sequence[Standing[Trial]]) -> list[Tried]:
         found: dict[Circumstance, list[Standing[Trial]]] = {}
         for row in rows:
@@ -341,6 +329,39 @@ class Acceptance:
 
 def candidate_of(winner: Winner) -> Candidate:
     return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
+
+
+def _shared_out(rows: Sequence[Standing[Trial]], held: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
+    several are, the fastest has it."""
+    cells: dict[tuple[int, Target], list[Standing[Trial]]] = {}
+    for row in rows:
+        trial = row.question.key
+        if trial.target.bytes not in held[trial.winner]:
+            cells.setdefault((trial.winner, trial.target), []).append(row)
+    best: dict[Target, tuple[float, int]] = {}
+    for (winner, target), those in cells.items():
+        found = [row.comparison for row in those]
+        if all(one is not None and one.high is not None and one.high < 1 for one in found):
+            logs = [math.log(one.ratio) for one in found if one is not None]
+            mine = (sum(logs) / len(logs), winner)
+            best[target] = min(mine, best.get(target, mine))
+    taken: list[set[int]] = [set() for _ in held]
+    for target, (_, winner) in best.items():
+        taken[winner].add(target.bytes)
+    return taken
+
+
+def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[int]) -> int:
+    """How far a piece that ends at `end` goes on, if that is an `edge` of the range: over sizes
+    that follow each other `outwards`."""
+    if end != edge:
+        return end
+    for size in outwards:
+        if size not in taken:
+            break
+        end = size
+    return end
 
 
 # Function, bytes, variant, knobs, use, type, operator: what tells the cases of a launch apart.

@@ -1,0 +1,171 @@
+"""Winners are tried wherever a user stands: what is kept, cut back, refused, and taken beyond."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline import tables
+from plumbline.acceptance import Acceptance, Accepted
+from plumbline.measure import Laboratory
+from plumbline.search.candidates import Menu
+from plumbline.settings import load
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Winner
+from tests.exporters.bundles import tuned, variant
+from tests.tuner import simulated
+from tests.tuner.simulated import Costs, SimulatedStarter
+
+SIZES = {
+    "MPI_Allreduce": [8, 64, 512, 4096, 32768],
+    "MPI_Gather": [64, 512, 4096],
+    "MPI_Reduce": [64, 512, 4096],
+}
+RING = ("MPI_Allreduce", "ring")
+FAST = {RING: lambda *_: 0.6}
+
+
+def judged(
+    db: Database, campaign: Campaign, costs: Costs, *winners: Winner, **more: object
+) -> tuple[Accepted, SimulatedStarter]:
+    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
+    bench = simulated.bench()
+    starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
+    menu = Menu(
+        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    )
+    acceptance = Acceptance(
+        Laboratory(db, campaign.id, starter),
+        menu,
+        tables.plan(settings, []),
+        settings,
+        SIZES,
+        {},
+        placement=None,
+        crowded=True,
+    )
+    return acceptance.judge(1, winners), starter
+
+
+def ranges(found: list[Winner]) -> list[tuple[int, int]]:
+    return [(winner.bytes_from, winner.bytes_to) for winner in found]
+
+
+def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
+    db: Database, campaign: Campaign
+) -> None:
+    done, starter = judged(db, campaign, Costs(algorithm=FAST), tuned(*RING, 64, 512))
+    assert done.refused == []
+    (kept,) = done.winners
+    tried = {(one.use, one.type, one.op) for one in kept.tried}
+    types = [("MPI_BYTE", "MPI_BOR"), ("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM")]
+    assert (
+        tried
+        == {(use, *type) for use in ("after_barrier", "loop", "stream") for type in types}
+        - {("after_barrier", *types[0])}
+        | {("barrier", *types[0])}
+        or tried
+    )
+    assert all(one.speedup == pytest.approx(1 / 0.6, rel=0.05) for one in kept.tried)
+    assert all(one.worst_low < one.speedup for one in kept.tried)
+    assert {suite for suite, _ in starter.launches} == {"accept-1-look-1"}
+
+
+@pytest.mark.parametrize("word", ["loop", "stream", "MPI_DOUBLE", "MPI_FLOAT"])
+def test_slower_in_one_circumstance_is_refused(db: Database, campaign: Campaign, word: str) -> None:
+    costs = Costs(algorithm=FAST, where={("ring", word): 2.0})
+    done, _ = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    assert done.winners == []
+    ((lost, why),) = done.refused
+    assert (lost.bytes_from, lost.bytes_to) == (64, 512)
+    assert why.startswith("slower at 64 B (")
+    assert word in why
+
+
+def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Campaign) -> None:
+    costs = Costs(algorithm=FAST, where={("ring", "stream"): 1.05 / 0.6})
+    done, starter = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    assert done.winners == []
+    assert done.refused[0][1].startswith("perhaps slower at 64 B (stream")
+    assert {suite for suite, _ in starter.launches} == {
+        f"accept-1-look-{look}" for look in (1, 2, 3)
+    }
+
+
+def test_a_range_keeps_the_sizes_that_hold(db: Database, campaign: Campaign) -> None:
+    costs = Costs(algorithm={RING: lambda size, _: 0.6 if size > 64 else 1.3})
+    done, _ = judged(db, campaign, costs, tuned(*RING, 50, 5000))
+    assert ranges(done.winners) == [(512, 32768)]  # and the next size, where it is faster too
+    assert ranges([lost for lost, _ in done.refused]) == [(50, 64)]
+
+
+def test_neighbours_are_taken_as_far_as_it_is_clearly_faster(
+    db: Database, campaign: Campaign
+) -> None:
+    costs = Costs(algorithm={RING: lambda size, _: 0.6 if 64 <= size <= 4096 else 0.99})
+    done, _ = judged(db, campaign, costs, tuned(*RING, 400, 600))
+    assert ranges(done.winners) == [(64, 4096)]
+
+
+def test_neighbours_of_two_go_to_the_faster_one(db: Database, campaign: Campaign) -> None:
+    costs = Costs(
+        algorithm={RING: lambda *_: 0.6, ("MPI_Allreduce", "recursive_doubling"): lambda *_: 0.7}
+    )
+    low, high = tuned(*RING, 8, 8), tuned("MPI_Allreduce", "recursive_doubling", 32768, 32768)
+    done, _ = judged(db, campaign, costs, low, high)
+    assert ranges(done.winners) == [(8, 4096), (32768, 32768)]
+
+
+def test_one_for_all_sizes_stands_or_falls_as_a_whole(db: Database, campaign: Campaign) -> None:
+    binomial = ("MPI_Gather", "binomial")
+    costs = Costs(algorithm={binomial: lambda size, _: 0.6 if size > 64 else 1.3})
+    done, _ = judged(db, campaign, costs, tuned(*binomial))
+    assert done.winners == []
+    assert "at 64 B" in done.refused[0][1]
+
+
+def test_what_a_variant_cannot_do_the_library_does(db: Database, campaign: Campaign) -> None:
+    ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
+    done, _ = judged(
+        db,
+        campaign,
+        Costs(own={"reduce_ring": 0.5}),
+        ours,
+        spoil=lambda case: (
+            "unsupported" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
+        ),
+    )
+    (kept,) = done.winners
+    assert "MPI_FLOAT" not in {one.type for one in kept.tried}
+
+
+def test_a_wrong_result_anywhere_is_refused(db: Database, campaign: Campaign) -> None:
+    ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
+    done, _ = judged(
+        db,
+        campaign,
+        Costs(own={"reduce_ring": 0.5}),
+        ours,
+        spoil=lambda case: (
+            "wrong" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
+        ),
+    )
+    assert done.winners == []
+    assert "wrong" in done.refused[0][1]
+
+
+def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) -> None:
+    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
+    bench = simulated.bench()
+    starter = SimulatedStarter(Costs(algorithm=FAST), launch_noise=0.02)
+    menu = Menu(
+        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    )
+    lab = Laboratory(db, campaign.id, starter)
+    plan = tables.plan(settings, [])
+    acceptance = Acceptance(lab, menu, plan, settings, SIZES, {}, placement=None, crowded=True)
+    first = acceptance.judge(1, [tuned(*RING, 64, 512)]).winners
+    launches = len(starter.launches)
+    part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
+    assert acceptance.judge(2, [part]).winners == [part]
+    assert len(starter.launches) == launches
