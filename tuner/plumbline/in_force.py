@@ -16,11 +16,12 @@ from plumbline.measure import culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings, stored
 from plumbline.starter import Starter
+from plumbline.words import counted
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import exports, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Check, Winner
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Check, Winner
 from plumbline_exporters import env
 
 
@@ -85,6 +86,30 @@ def environment(found: Files) -> dict[str, str]:
     needed = bench.installation.environment | bench.family.environment(bench.installation)
     own = os.environ | needed | found.settings.fixed
     return own | proof.environment_of(found.script, own)
+
+
+def applying(found: Files, ranks: int | None) -> str:
+    """How many of the winners an application of `ranks` ranks meets in MPI_COMM_WORLD; None: nobody
+    knows how many it has."""
+    numbers = sorted({winner.nprocs for winner in found.winners})
+    theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
+    every = counted(len(found.winners), "winner")
+    of_the_campaign = f"of {found.campaign.id}"
+    if not numbers:
+        return f"{every} {of_the_campaign} in force"
+    if ranks is None:
+        return f"{every} {of_the_campaign} in force, for {theirs}"
+    met = [
+        winner
+        for winner in found.winners
+        if winner.nprocs == ranks or winner.function == EVERY_FUNCTION
+    ]
+    if len(met) == len(found.winners):
+        return f"{every} {of_the_campaign} in force"
+    return (
+        f"{len(met)} of {every} {of_the_campaign} apply to {counted(ranks, 'rank')}: "
+        f"they are for {theirs}"
+    )
 
 
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from plumbline_exporters.registry import write
 from tests.db import build
 from tests.tuner.cli.command import plumbline
 from tests.tuner.cli.conftest import SMALL
+from tests.tuner.families.installations import script
 from tests.tuner.simulated import SimulatedStarter
 
 CHECK = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12")
@@ -68,6 +69,24 @@ def test_run_takes_the_campaign_that_has_winners(checked: tuple[Path, str], beca
     assert f"{count(database, large)} winners of {large} in force" in said.err
     assert f"campaign {large}, finished 20" in said.err
     assert "the one started last, " in said.err and " has no winners" in said.err
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ("3", "0 of 2 winners of c-20250301-a apply to 3 ranks: they are for communicators of 4 r"),
+        ("4", "plumbline: 2 winners of c-20250301-a in force\n"),
+    ],
+)
+def test_run_says_where_winners_are_for_other_numbers_of_ranks(
+    checked: tuple[Path, str], became: None, tmp_path: Path, ranks: str, said: str
+) -> None:
+    for name in ("mpirun", "mine"):
+        script(tmp_path / name, "exit 0")
+    words = ("run", "--no-proof", "--db", checked[0], "--")
+    assert said in plumbline(*words, tmp_path / "mpirun", "-np", ranks, "./app").err
+    unknown = plumbline(*words, tmp_path / "mine").err
+    assert "2 winners of c-20250301-a in force, for communicators of 4 ranks" in unknown
 
 
 def test_export_does(checked: tuple[Path, str], tmp_path: Path) -> None:

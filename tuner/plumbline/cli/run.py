@@ -39,8 +39,7 @@ def command(
     Example:
       plumbline run -- mpirun -np 4 ./application
     """
-    from plumbline import in_force
-    from plumbline.words import counted
+    from plumbline import in_force, ranks_asked
 
     program = shutil.which(application[0])
     if program is None:
@@ -52,6 +51,6 @@ def command(
     if not no_proof:
         for statement in in_force.proven(files, environment):
             click.echo(f"plumbline: {statement}", err=True)
-    winners = counted(len(files.winners), "winner")
-    click.echo(f"plumbline: {winners} of {files.campaign.id} in force", err=True)
+    asked = ranks_asked.ranks(application)
+    click.echo(f"plumbline: {in_force.applying(files, asked)}", err=True)
     os.execve(program, list(application), environment)  # noqa: S606 - becomes the user's command

@@ -1,0 +1,48 @@
+"""Numbers of ranks, read off command lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.ranks_asked import ranks
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mpirun -np 4 ./app", 4),
+        ("mpirun -n 4 ./app -n 7", 4),
+        ("/opt/mpi/bin/mpiexec --np 16 ./app", 16),
+        ("mpirun.openmpi --oversubscribe --mca btl self,vader -np 3 ./app", 3),
+        ("mpirun --map-by node --bind-to core -x A=1 -np=8 ./app", 8),
+        ("mpiexec.hydra -genv A 1 -ppn 2 -n 6 ./app", 6),
+        ("mpirun -np 2 ./one : -np 3 ./two", 5),
+        ("srun -n 32 ./app", 32),
+        ("srun -n32 -N 2 ./app", 32),
+        ("srun -N 2 -c 4 --ntasks=64 ./app", 64),
+        ("srun --mpi=pmix --ntasks 8 ./app", 8),
+        ("smpirun -platform p.xml -hostfile h -np 512 ./app", 512),
+    ],
+)
+def test_plainly_there(line: str, expected: int) -> None:
+    assert ranks(line.split()) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "./app -n 4",
+        "sh -c true -n 4",
+        "mpirun ./app -n 4",  # the program's
+        "mpirun --some-option 3 -np 4 ./app",  # who knows what 3 is
+        "mpirun -np four ./app",
+        "mpirun -np",
+        "mpirun -np 2 ./one : ./two",
+        "srun -N 2 ./app",
+        "srun -c 4 ./app",  # processors of a rank
+        "mpirunner -np 4 ./app",
+    ],
+)
+def test_not_said_or_not_plainly(line: str) -> None:
+    assert ranks(line.split()) is None
