@@ -104,6 +104,21 @@ def choice(winner: Winner) -> str:
     return " ".join(words) or "the default"
 
 
+def tried(winner: Winner) -> list[str]:
+    """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
+    (1.6 at least), …`."""
+    by_data: dict[str, list[str]] = {}
+    for one in winner.tried:
+        data = f"{one.type}/{one.op}" if one.op else one.type
+        binding = {"user": " bound as mpirun does by itself", "": ""}.get(
+            one.binding, f" bound to {one.binding}"
+        )
+        by_data.setdefault(data + binding, []).append(
+            f"{one.use} {one.speedup:.2f} ({one.worst_low:.2f} at least)"
+        )
+    return [f"with {data}: {', '.join(uses)}" for data, uses in by_data.items()]
+
+
 def heading(bundle: Bundle, what: str) -> list[str]:
     """The first lines of every exported text file, as comments: what it is, where it comes from,
     and what each winner brings."""
@@ -137,4 +152,5 @@ def heading(bundle: Bundle, what: str) -> list[str]:
             f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "
             f"removes: {', '.join(winner.removes) or 'no violation'}"
         )
+        lines += [f"    {sentence}" for sentence in tried(winner)]
     return ["# " + " ".join(line.split("\n")) for line in lines]

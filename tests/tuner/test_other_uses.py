@@ -1,0 +1,87 @@
+"""What a table's cells are in other ways of use."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline import other_uses, tables
+from plumbline.measure import Laboratory, Series
+from plumbline.settings import Settings, load
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+
+FEW = msgspec.structs.replace(
+    GUIDELINES, patterns=[one for one in GUIDELINES.patterns if one.id in ("GL7", "GL12")]
+)
+MOCKUP = next(one.variant for one in FEW.patterns if one.id == "GL12")
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return load(
+        None, {"nprocs": 4, "sizes": [64, 4096], "launches": 9, "launches_max": 9, "blocks": 2}
+    )
+
+
+def looked(
+    db: Database, campaign: Campaign, settings: Settings, costs: Costs, *, whole: bool = True
+) -> tuple[other_uses.Elsewhere, SimulatedStarter]:
+    starter = SimulatedStarter(costs, launch_noise=0.02)
+    lab = Laboratory(db, campaign.id, starter)
+    plan = tables.plan(settings, tables.cases(FEW, settings))
+    Series(lab, "before", plan, {}).advance(settings.launches)
+    table = tables.decide(lab, "before", FEW, settings, "before", {})
+    found = other_uses.look(lab, "before", FEW, settings, {}, table, crowded=True, whole=whole)
+    return found, starter
+
+
+def of(table: list[Verdict], guideline: str, size: int) -> Verdict:
+    return next(one for one in table if (one.guideline, one.bytes) == (guideline, size))
+
+
+def test_violated_everywhere_does_not_depend(
+    db: Database, campaign: Campaign, settings: Settings
+) -> None:
+    costs = Costs(default={"MPI_Allreduce": lambda _: 2.0})
+    found, _ = looked(db, campaign, settings, costs)
+    cell = of(found.table, "GL12", 64)
+    assert cell.verdict == "violated"
+    assert [(one.use, one.verdict) for one in cell.uses] == [
+        ("loop", "violated"),
+        ("stream", "violated"),
+    ]
+    assert not cell.depends
+    assert found.only == []
+
+
+def test_what_holds_in_a_stream_depends(
+    db: Database, campaign: Campaign, settings: Settings
+) -> None:
+    costs = Costs(default={"MPI_Allreduce": lambda _: 2.0}, where={(MOCKUP, "stream"): 4.0})
+    found, _ = looked(db, campaign, settings, costs)
+    cell = of(found.table, "GL12", 4096)
+    assert cell.depends
+    assert {one.use: one.verdict for one in cell.uses} == {"loop": "violated", "stream": "holds"}
+
+
+def test_what_is_violated_in_loops_alone_is_found(
+    db: Database, campaign: Campaign, settings: Settings
+) -> None:
+    found, _ = looked(db, campaign, settings, Costs(where={(MOCKUP, "loop"): 0.4}))
+    assert of(found.table, "GL12", 64).verdict == "holds"
+    assert of(found.table, "GL12", 64).depends
+    assert {(one.guideline, one.bytes) for one in found.only} == {
+        ("GL12 (loop)", 64),
+        ("GL12 (loop)", 4096),
+    }
+
+
+def test_only_what_is_violated_is_measured_again(
+    db: Database, campaign: Campaign, settings: Settings
+) -> None:
+    found, starter = looked(db, campaign, settings, Costs(), whole=False)
+    assert found.only == []
+    assert {suite for suite, _ in starter.launches} == {"before"}
+    assert all(not one.uses for one in found.table)
