@@ -44,7 +44,7 @@ def judged(
         placement=None,
         crowded=True,
     )
-    return acceptance.judge(1, winners), starter
+    return acceptance.judge(winners), starter
 
 
 def ranges(found: list[Winner]) -> list[tuple[int, int]]:
@@ -161,8 +161,8 @@ def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) 
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, [])
     acceptance = Acceptance(lab, menu, plan, settings, SIZES, {}, placement=None, crowded=True)
-    first = acceptance.judge(1, [tuned(*RING, 64, 512)]).winners
+    first = acceptance.judge([tuned(*RING, 64, 512)]).winners
     launches = len(starter.launches)
     part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
-    assert acceptance.judge(2, [part]).winners == [part]
+    assert acceptance.judge([part]).winners == [part]
     assert len(starter.launches) == launches

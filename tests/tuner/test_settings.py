@@ -12,7 +12,7 @@ import pytest
 from plumbline import campaign, tables
 from plumbline import settings as settings_file
 from plumbline.launch.local import Local
-from plumbline.settings import SIZES, load
+from plumbline.settings import SIZES, Settings, load
 from plumbline.workbench import Workbench
 from plumbline_db.errors import UsageError
 
@@ -52,15 +52,40 @@ def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None
     assert load(path, {}) == load(None, {"nprocs": 4, "sizes": [4, 16, 16]})
 
 
-def test_the_start_scheme_is_the_barrier_unless_another_is_named(tmp_path: Path) -> None:
-    """A campaign by barrier is the same one as before there was a choice."""
-    plain, window = load(None, {}), load(written(tmp_path, 'sync = "window"'), {})
-    assert plain.start_scheme == "barrier" and window.start_scheme == "window"
-    assert load(None, {"sync": "barrier"}) == plain != window
-    assert b"sync" not in msgspec.json.encode(plain)
-    assert b'"sync":"window"' in msgspec.json.encode(window)
-    assert " sync=window" in msgspec.structs.replace(tables.plan(window, []), name="a").text()
-    assert " sync=barrier" in msgspec.structs.replace(tables.plan(plain, []), name="a").text()
+def test_a_start_scheme_names_the_way_of_use(tmp_path: Path) -> None:
+    window = load(written(tmp_path, 'sync = "window"'), {})
+    assert (window.way_of_use, window.start_scheme) == ("synchronised", "window")
+    assert window == load(None, {"use": "synchronised"})
+    assert load(None, {"sync": "barrier"}) == load(None, {"use": "after_barrier"})
+    rounds = load(None, {"sync": "roundtime"})
+    assert (rounds.way_of_use, rounds.start_scheme) == ("synchronised", "roundtime")
+    odd = load(None, {"sync": "dissemination"})
+    assert (odd.way_of_use, odd.start_scheme) == ("", "dissemination")
+    with pytest.raises(UsageError, match="sync = barrier is no start of use = synchronised"):
+        load(None, {"use": "synchronised", "sync": "barrier"})
+
+
+def test_the_way_of_use_is_chosen_by_the_cores(tmp_path: Path) -> None:
+    """Ranks that share a core cannot start at the same time."""
+    plain = load(None, {"nprocs": 4})
+    assert plain.on(4).way_of_use == plain.on(None).way_of_use == "synchronised"
+    assert plain.on(2).way_of_use == "after_barrier"
+    for named in ({"use": "loop"}, {"sync": "dissemination"}):
+        settings = load(None, {"nprocs": 4} | named)
+        assert settings.on(2) == settings.on(8) == settings
+    simulated = load(written(tmp_path, '[simulate]\nlibrary = "ompi"\n'), {})
+    assert simulated.on(2) == simulated
+
+
+def test_plans_start_as_the_way_of_use_says() -> None:
+    def first(settings: Settings) -> str:
+        plan = msgspec.structs.replace(tables.plan(settings, []), name="a")
+        return plan.text().splitlines()[1]
+
+    synchronised = first(load(None, {"use": "synchronised"}))
+    assert " sync=window" in synchronised and " runtime=global" in synchronised
+    assert first(load(None, {"use": "after_barrier"})) == first(load(None, {}))
+    assert " sync=barrier" in first(load(None, {})) and "runtime" not in first(load(None, {}))
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,10 @@ class Trial(msgspec.Struct, frozen=True):
 
 class Accepted(msgspec.Struct, frozen=True):
     """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
-    are winners, or the sizes that they have lost, with the reason."""
+    are winners, or the sizes that they have lost, with the reason. `suite`: the name that its
+    launches begin with."""
 
+    suite: str
     winners: list[Winner]
     refused: list[tuple[Winner, str]]
 
@@ -88,16 +90,19 @@ class Acceptance:
         self._placement = placement
         self._crowded = crowded
         self._known: list[Winner] = []
+        self._turns = 0
 
-    def judge(self, turn: int, winners: Sequence[Winner]) -> Accepted:
-        """Tries those that no earlier turn has accepted."""
+    def judge(self, winners: Sequence[Winner]) -> Accepted:
+        """Tries those that were not accepted before."""
         fresh = [
             winner
             for winner in winners
             if self._fits(winner) and not any(is_part(winner, known) for known in self._known)
         ]
         if not fresh:
-            return Accepted(list(winners), [])
+            return Accepted("", list(winners), [])
+        self._turns += 1
+        suite = f"accept-{self._turns}"
         trials = [
             Trial(number, Target(winner.function, size), candidate_of(winner), where)
             for number, winner in enumerate(fresh)
@@ -106,7 +111,7 @@ class Acceptance:
                 self._settings, PlanCase(winner.function, size), crowded=self._crowded
             )
         ]
-        rows = self._measure(turn, trials)
+        rows = self._measure(suite, trials)
         kept: dict[int, list[Winner]] = {}
         refused: list[tuple[Winner, str]] = []
         beyond = _shared_out(rows, [self._held(winner, winners) for winner in fresh])
@@ -122,7 +127,7 @@ class Acceptance:
             for winner in winners
             for piece in (kept[numbers[id(winner)]] if id(winner) in numbers else [winner])
         ]
-        return Accepted(found, refused)
+        return Accepted(suite, found, refused)
 
     def _fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
@@ -165,7 +170,7 @@ class Acceptance:
 
     # --- launches -------------------------------------------------------------------------------
 
-    def _measure(self, turn: int, trials: Sequence[Trial]) -> list[Standing[Trial]]:
+    def _measure(self, suite: str, trials: Sequence[Trial]) -> list[Standing[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.tolerance
@@ -181,9 +186,8 @@ class Acceptance:
                 f"trying winners as users call them: {counted(len(asked), 'comparison')}, "
                 f"{counted(count, 'launch')}"
             )
-            suite = f"accept-{turn}-look-{look + 1}"
-            seed = self._plan.seed + _SEEDS * (turn + 1) + LOOKS.launches[look] - count
-            self._launch(suite, seed, count, asked, logs, reasons)
+            seed = self._plan.seed + _SEEDS * (self._turns + 1) + LOOKS.launches[look] - count
+            self._launch(f"{suite}-look-{look + 1}", seed, count, asked, logs, reasons)
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
             lost = {

@@ -367,15 +367,15 @@ class Loop:
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
         lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
-        winners, unfit = self._accepted(turn, winners)
-        if unfit:
-            return self._replaced(winners, unfit, fixed), list(current), True
+        winners = self._accepted(winners, fixed)
+        if not winners:
+            return [], list(current), True
         winners, refused = self._together(winners)
         while refused:
             for one, why in refused:
                 self._dropped(suite, one, why)
             left = self._replaced(winners, [one for one, _ in refused], fixed)
-            winners, refused = self._together(left)
+            winners, refused = self._together(self._accepted(left, fixed))
             if not winners:
                 return [], list(current), True
         self._files.stage(stage)
@@ -403,14 +403,17 @@ class Loop:
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
 
-    def _accepted(self, turn: int, winners: Sequence[Winner]) -> tuple[list[Winner], list[Winner]]:
-        """Those that hold wherever a user stands, and what is lost."""
+    def _accepted(self, winners: Sequence[Winner], fixed: FixedPoint) -> list[Winner]:
+        """Those that hold wherever a user stands, and second choices that do for the others."""
         if self._settings.simulation is not None:
-            return list(winners), []
-        done = self._acceptance.judge(turn, winners)
-        for winner, why in done.refused:
-            self._dropped(f"accept-{turn}", winner, why)
-        return done.winners, [winner for winner, _ in done.refused]
+            return list(winners)
+        done = self._acceptance.judge(winners)
+        while done.refused:
+            for winner, why in done.refused:
+                self._dropped(done.suite, winner, why)
+            lost = [winner for winner, _ in done.refused]
+            done = self._acceptance.judge(self._replaced(done.winners, lost, fixed))
+        return done.winners
 
     def _replaced(
         self, left: list[Winner], lost: Sequence[Winner], fixed: FixedPoint

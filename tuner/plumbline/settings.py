@@ -77,9 +77,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
     budget_seconds: time inside launches after which no search is opened and no parameters are
-    proposed (the default grows while searches find something); what is open is brought to its end, but that a simulated machine, where one launch
-    decides, measures no more candidates that need launches of their own.
-    alpha, tolerance: a violation has an adjusted p below the one and exceeds the other.
+    proposed (the default grows while searches find something); what is open is brought to its end,
+    but that a simulated machine, where one launch decides, measures no more candidates that need
+    launches of their own.
+    alpha, tolerance: a violation exceeds the other, with an adjusted p below the one.
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).
     slurm, pbs, flux: jobs of a scheduler in place of ranks here (docs/clusters.md).
@@ -91,7 +92,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     (unset: synchronised where each rank has a processing unit, else after_barrier).
     sync: how ranks start a call (unset: as the way of use says).
     nodes: that the ranks are spread over, as many on each (unset: one; where it is simulated a node
-    a rank). bind, map_by: asked of mpirun (unset: the library's own).
+    a rank). bind, map_by: asked of mpirun (unset: the library's own, but that more ranks than
+    processing units are bound to cores; bind = plain: also these as a plain mpirun has them).
     hosts: several machines in place of this one (docs/clusters.md); nodes: how many of them, the
     first ones (unset: all).
     environment: variables that are in force in every launch, and are not searched.
@@ -377,14 +379,16 @@ def _checked(where: str, settings: Settings) -> Settings:
         else sorted(set(settings.variants)),
         settings=_of_the_process(settings.settings),
         use=_use(settings),
-        sync=msgspec.UNSET if settings.start_scheme == BARRIER else settings.sync,
+        sync=msgspec.UNSET
+        if any(settings.sync == schemes[0] for schemes in USES.values() if schemes)
+        else settings.sync,
         all=True if settings.tunes_all else msgspec.UNSET,
     )
 
 
 def _use(settings: Settings) -> str | msgspec.UnsetType:
     """A start scheme that is named says the way of use too; those of other schemes have no name."""
-    if settings.way_of_use or settings.sync is msgspec.UNSET or settings.simulation is not None:
+    if settings.way_of_use or settings.sync is msgspec.UNSET:
         return settings.use
     ways = (use for use, schemes in USES.items() if settings.sync in schemes)
     return next(ways, msgspec.UNSET)
