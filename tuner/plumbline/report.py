@@ -24,6 +24,7 @@ from plumbline_db import (
     machines,
     runs,
     searches,
+    started,
     verdicts,
     winners,
 )
@@ -58,6 +59,7 @@ class Report(msgspec.Struct, frozen=True):
     cost: cost.Cost
     conditions: Conditions
     saving: Saving | None = None
+    placed: list[str] = []  # how ranks were started (plumbline_db.started)
 
     def of_benchmarks(self) -> bool:
         """Left by `plumbline overlap tune`."""
@@ -129,6 +131,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         cost=cost.cost(db, campaign.id),
         conditions=summary(runs.surroundings(db, campaign.id), library.build),
         saving=saving.of(db, campaign, after, kept),
+        placed=started.lines(db, campaign.id),
     )
 
 
@@ -145,6 +148,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "ppn": campaign.ppn,
         "oversubscribed": campaign.oversubscribed,
         "layout": layout(campaign),
+        "placed": report.placed,
         "use": use(campaign),
         "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),

@@ -160,7 +160,8 @@ def nodes_option(function: Function) -> Function:
 def bind_option(function: Function) -> Function:
     return click.option(
         "--bind",
-        help="What a rank is bound to: core, socket, numa or none (unset: the library's).",
+        help="What a rank is bound to: core, socket, numa, none, or plain, as a plain mpirun does "
+        "it (unset: the same, but that more ranks than processing units are bound).",
     )(function)
 
 

@@ -15,6 +15,7 @@ from . import common
 if TYPE_CHECKING:
     from plumbline.campaign_file import Task
     from plumbline.report import Report
+    from plumbline.starter import Starter
     from plumbline_db.connection import Database
 
 _SETTINGS = (
@@ -177,7 +178,7 @@ def _one(
             click.echo(
                 f"plumbline: {campaign.nprocs} ranks on "
                 f"{counted(bench.machine.processing_units, 'processing unit')}: oversubscribed, "
-                "and marked as such",
+                f"and marked as such{_held(ranks)}",
                 err=True,
             )
         with common.Bar(settings.budget_seconds) as bar:
@@ -186,6 +187,14 @@ def _one(
         if output is None:
             export_folder.release(folder)
     return campaign.id
+
+
+def _held(ranks: Starter) -> str:
+    """That they are placed otherwise than a plain mpirun does it."""
+    if ranks.plain is None:
+        return ""
+    own, plain = (" ".join(ranks.family.words(one)) for one in (ranks.placement, ranks.plain))
+    return f"; started with {own}, so that launches are alike: not as a plain mpirun {plain}"
 
 
 def overrides(options: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def heading(report: Report) -> Text:
         f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
         f"{counted(machine.processing_units, 'processing unit')}; "
         f"{campaign.nprocs} ranks{crowded}{where}\n"
-        f"campaign {campaign.id}, {campaign.state}{under}"
+        + "\n".join([f"campaign {campaign.id}, {campaign.state}{under}", *report.placed])
     )
 
 
