@@ -33,6 +33,10 @@ from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
 
 LOOKS = design.over(9, 18)
+# Launches after which what is much slower, or beyond its range not faster, is given up; they count
+# among those of the first look.
+GLANCE = 2
+_MUCH = math.log(1.15)
 BLOCKS = 6
 _SEEDS = 100_000  # between the launches of two turns
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
@@ -40,12 +44,17 @@ _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its ra
 
 class Trial(msgspec.Struct, frozen=True):
     """One question: is the candidate slower there than the library as it is? `winner` is its number
-    among those that are tried."""
+    among those that are tried; the cell may lie `beyond` its range."""
 
     winner: int
+    beyond: bool
     target: Target
     candidate: Candidate
     where: Circumstance
+
+    @property
+    def size(self) -> tuple[int, Target]:
+        return self.winner, self.target
 
     def sides(self) -> tuple[PlanCase, PlanCase]:
         cell = (self.target.function, self.target.bytes)
@@ -104,9 +113,13 @@ class Acceptance:
         self._turns += 1
         suite = f"accept-{self._turns}"
         trials = [
-            Trial(number, Target(winner.function, size), candidate_of(winner), where)
+            Trial(number, beyond, Target(winner.function, size), candidate_of(winner), where)
             for number, winner in enumerate(fresh)
-            for size in [*self._held(winner, winners), *self._beyond(winner, winners)]
+            for beyond, sizes in (
+                (False, self._held(winner, winners)),
+                (True, self._beyond(winner, winners)),
+            )
+            for size in sizes
             for where in everywhere(
                 self._settings, PlanCase(winner.function, size), crowded=self._crowded
             )
@@ -114,7 +127,7 @@ class Acceptance:
         rows = self._measure(suite, trials)
         kept: dict[int, list[Winner]] = {}
         refused: list[tuple[Winner, str]] = []
-        beyond = _shared_out(rows, [self._held(winner, winners) for winner in fresh])
+        beyond = _shared_out(rows, len(fresh))
         for number, winner in enumerate(fresh):
             own = [row for row in rows if row.question.key.winner == number]
             held = self._held(winner, winners)
@@ -179,27 +192,21 @@ class Acceptance:
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
-        asked = list(trials)
+        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons)
+        hopeless = _hopeless(trials, logs, self._settings)
+        asked = [trial for trial in trials if trial.size not in hopeless]
+        given_up = [trial for trial in trials if trial.size in hopeless]
+        reasons |= {trial: hopeless[trial.size] for trial in given_up}
         for look in range(LOOKS.looks):
-            count = LOOKS.new_launches(look)
-            self._lab.progress.step(
-                f"trying winners as users call them: {counted(len(asked), 'comparison')}, "
-                f"{counted(count, 'launch')}"
-            )
-            seed = self._plan.seed + _SEEDS * (self._turns + 1) + LOOKS.launches[look] - count
-            self._launch(f"{suite}-look-{look + 1}", seed, count, asked, logs, reasons)
+            before = LOOKS.launches[look - 1] if look else GLANCE
+            more = LOOKS.launches[look] - before
+            self._launch(f"{suite}-look-{look + 1}", before, more, asked, logs, reasons)
+            asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
-            lost = {
-                (row.question.key.winner, row.question.key.target)
-                for row in rows
-                if row.word == "violated"
-            }
-            asked = [
-                row.question.key
-                for row in family.open()
-                if (row.question.key.winner, row.question.key.target) not in lost
-            ]
+            lost = {row.question.key.size for row in rows if row.word == "violated"}
+            still = (row.question.key for row in family.open())
+            asked = [trial for trial in still if trial.size not in lost]
             if not asked:
                 break
         return [row for (row,) in family.cells]
@@ -207,12 +214,20 @@ class Acceptance:
     def _launch(
         self,
         suite: str,
-        seed: int,
+        before: int,
         count: int,
         trials: Sequence[Trial],
         logs: dict[Trial, dict[int, float]],
         reasons: dict[Trial, str],
     ) -> None:
+        """`count` launches more, after those `before` in this turn."""
+        if not trials:
+            return
+        self._lab.progress.step(
+            f"trying winners as users call them: {counted(len(trials), 'comparison')}, "
+            f"{counted(count, 'launch')}"
+        )
+        seed = self._plan.seed + _SEEDS * (self._turns + 1) + before
         cases = dict.fromkeys(side for trial in trials for side in trial.sides())
         plan = msgspec.structs.replace(self._plan, seed=seed, cases=tuple(cases))
         series = Series(self._lab, suite, plan, self._environment, self._placement)
@@ -239,7 +254,7 @@ class Acceptance:
                 reasons[trial] = "launches failed with it under way"
             for side in (ours, theirs):
                 if (key := _key_of(side, self._plan.data)) in wrong:
-                    reasons.setdefault(trial, wrong[key])
+                    reasons.setdefault(trial, f"{wrong[key]} (at {trial.target.bytes} B)")
             mine = times.get(_key_of(ours, self._plan.data), {})
             default = times.get(_key_of(theirs, self._plan.data), {})
             logs.setdefault(trial, {}).update(
@@ -296,11 +311,11 @@ class Acceptance:
         there the library does."""
         for row in rows:
             trial = row.question.key
-            where = f"at {trial.target.bytes} B ({trial.where.label(self._settings)})"
             if row.comparison is None:
                 if row.reason.startswith("unsupported"):
                     continue
-                return f"no time {where}: {row.reason}"
+                return row.reason
+            where = f"at {trial.target.bytes} B ({trial.where.label(self._settings)})"
             if row.word != "holds":
                 low, high = row.comparison.low or 0, row.comparison.high or math.inf
                 what = "slower" if row.word == "violated" else "perhaps slower"
@@ -335,14 +350,31 @@ def candidate_of(winner: Winner) -> Candidate:
     return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
 
 
-def _shared_out(rows: Sequence[Standing[Trial]], held: Sequence[Sequence[int]]) -> list[set[int]]:
+def _hopeless(
+    trials: Sequence[Trial], logs: Mapping[Trial, Mapping[int, float]], settings: Settings
+) -> dict[tuple[int, Target], str]:
+    """Sizes of winners that are given up after a glance, with the reason: in some circumstance all
+    launches so far say so."""
+    found: dict[tuple[int, Target], str] = {}
+    for trial in trials:
+        least = min(logs.get(trial, {}).values(), default=-math.inf)
+        if least > (0.0 if trial.beyond else _MUCH):
+            found.setdefault(
+                trial.size,
+                f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
+                f"{math.exp(least):.2f} at least in {counted(len(logs[trial]), 'launch')}",
+            )
+    return found
+
+
+def _shared_out(rows: Sequence[Standing[Trial]], winners: int) -> list[set[int]]:
     """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
     several are, the fastest has it."""
     cells: dict[tuple[int, Target], list[Standing[Trial]]] = {}
     for row in rows:
         trial = row.question.key
-        if trial.target.bytes not in held[trial.winner]:
-            cells.setdefault((trial.winner, trial.target), []).append(row)
+        if trial.beyond:
+            cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
     for (winner, target), those in cells.items():
         found = [row.comparison for row in those]
@@ -350,7 +382,7 @@ def _shared_out(rows: Sequence[Standing[Trial]], held: Sequence[Sequence[int]]) 
             logs = [math.log(one.ratio) for one in found if one is not None]
             mine = (sum(logs) / len(logs), winner)
             best[target] = min(mine, best.get(target, mine))
-    taken: list[set[int]] = [set() for _ in held]
+    taken: list[set[int]] = [set() for _ in range(winners)]
     for target, (_, winner) in best.items():
         taken[winner].add(target.bytes)
     return taken

@@ -284,7 +284,9 @@ class Loop:
         Series(lab, "before", plan, {}).advance(settings.launches)
         found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
         if self._settings.simulation is None:
-            elsewhere = self._in_other_uses("before", found, {}, whole=True)
+            # With more ranks than cores the table is of calls after a barrier, and loops are alike.
+            whole = not self._campaign.oversubscribed
+            elsewhere = self._in_other_uses("before", found, {}, whole=whole)
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
         return found
