@@ -30,10 +30,15 @@ struct options {
 };
 
 static const struct option table[] = {
-    {"loop", required_argument, NULL, 'l'},   {"iterations", required_argument, NULL, 'i'},
-    {"warmup", required_argument, NULL, 'w'}, {"seed", required_argument, NULL, 's'},
-    {"root", required_argument, NULL, 'r'},   {"out", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},         {0},
+    {"loop", required_argument, NULL, 'l'},
+    {"iterations", required_argument, NULL, 'i'},
+    {"warmup", required_argument, NULL, 'w'},
+    {"seed", required_argument, NULL, 's'},
+    {"root", required_argument, NULL, 'r'},
+    {"out", required_argument, NULL, 'o'},
+    {"budget-ms", required_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
 };
 
 static void help(void)
@@ -41,6 +46,7 @@ static void help(void)
     printf("Usage: mpirun -np N loops FUNCTION:BYTES[:TYPE[:OP]]... [options]\n"
            "  --loop NAME       one of the loops below; may be repeated (default: all)\n"
            "  --iterations N    timed calls of each case in each loop (default 100)\n"
+           "  --budget-ms N     at most so long, but ten of them at least (default: no limit)\n"
            "  --warmup N        untimed calls before them (default 10)\n"
            "  --seed N          of the order (default 1)\n"
            "  --root N          of rooted functions (default 0)\n"
@@ -89,6 +95,10 @@ static const char *read_options(int argc, char **argv, int nprocs, struct option
         case 'w':
             good = whole(optarg, 0, 10000000, &value);
             options->plan.warmup = (int)value;
+            break;
+        case 'b':
+            good = whole(optarg, 0, 10000000, &value);
+            options->plan.budget = (double)value / 1e3;
             break;
         case 's':
             good = whole(optarg, 0, INT64_MAX, &value);

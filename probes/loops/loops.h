@@ -35,8 +35,10 @@ struct pl_loop_times {
     const char *why;
 };
 
+/* `budget`: seconds for the calls of a case in a loop, by which they may be fewer; 0: none. */
 struct pl_loop_plan {
     int iterations, warmup;
+    double budget;
 };
 
 struct pl_loop {

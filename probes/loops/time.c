@@ -47,34 +47,52 @@ static struct pl_loop_times over_iterations(double *seconds, int count)
     return (struct pl_loop_times){median, seconds[0], seconds[count - 1], count, NULL};
 }
 
-static double each_timed(const struct pl_loop_plan *plan, const struct pl_loop_case *c,
+/* As many iterations as were asked for, or as the budget allows after a warm-up that began then; at
+ * least ten. The same on all ranks. */
+static int affordable(const struct pl_loop_plan *plan, double warmup_begin)
+{
+    double each = (MPI_Wtime() - warmup_begin) / (plan->warmup > 0 ? plan->warmup : 1);
+    if (plan->warmup == 0 || plan->budget <= 0 || plan->iterations <= 10)
+        return plan->iterations;
+    MPI_Allreduce(MPI_IN_PLACE, &each, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (each * plan->iterations <= plan->budget)
+        return plan->iterations;
+    return each * 10 >= plan->budget ? 10 : (int)(plan->budget / each);
+}
+
+/* The mean of this rank over `iterations` calls, a barrier after each. */
+static double each_timed(int iterations, const struct pl_loop_case *c,
                          const struct pl_loop_call *call)
 {
     double total = 0;
-    for (int i = -plan->warmup; i < plan->iterations; i++) {
+    for (int i = 0; i < iterations; i++) {
         double begin = MPI_Wtime();
         pl_loop_make(c, call);
-        double end = MPI_Wtime();
+        total += MPI_Wtime() - begin;
         MPI_Barrier(MPI_COMM_WORLD);
-        if (i >= 0)
-            total += end - begin;
     }
-    return total / plan->iterations;
+    return iterations > 0 ? total / iterations : 0;
 }
 
 static struct pl_loop_times osu(const struct pl_loop_plan *plan, const struct pl_loop_case *c,
                                 const struct pl_loop_call *call)
 {
+    double begin = MPI_Wtime();
     MPI_Barrier(MPI_COMM_WORLD);
-    return over_ranks(each_timed(plan, c, call), plan->iterations);
+    each_timed(plan->warmup, c, call);
+    const int iterations = affordable(plan, begin);
+    return over_ranks(each_timed(iterations, c, call), iterations);
 }
 
 static struct pl_loop_times imb(const struct pl_loop_plan *plan, const struct pl_loop_case *c,
                                 const struct pl_loop_call *call)
 {
+    double begin = MPI_Wtime();
+    each_timed(plan->warmup, c, call);
+    const int iterations = affordable(plan, begin);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
-    struct pl_loop_times times = over_ranks(each_timed(plan, c, call), plan->iterations);
+    struct pl_loop_times times = over_ranks(each_timed(iterations, c, call), iterations);
     times.value = times.most;
     return times;
 }
@@ -82,15 +100,17 @@ static struct pl_loop_times imb(const struct pl_loop_plan *plan, const struct pl
 static struct pl_loop_times stream(const struct pl_loop_plan *plan, const struct pl_loop_case *c,
                                    const struct pl_loop_call *call)
 {
+    double begin = MPI_Wtime();
     for (int i = 0; i < plan->warmup; i++)
         pl_loop_make(c, call);
+    const int iterations = affordable(plan, begin);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime();
-    for (int i = 0; i < plan->iterations; i++)
+    begin = MPI_Wtime();
+    for (int i = 0; i < iterations; i++)
         pl_loop_make(c, call);
-    double seconds = (MPI_Wtime() - begin) / plan->iterations;
-    struct pl_loop_times times = over_ranks(seconds, plan->iterations);
+    double seconds = (MPI_Wtime() - begin) / iterations;
+    struct pl_loop_times times = over_ranks(seconds, iterations);
     times.value = times.most;
     return times;
 }
@@ -101,7 +121,11 @@ static struct pl_loop_times barrier(const struct pl_loop_plan *plan, const struc
     double *seconds = calloc((size_t)plan->iterations, sizeof *seconds);
     if (!seconds)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (int i = -plan->warmup; i < plan->iterations; i++) {
+    int iterations = plan->iterations;
+    double warmup_begin = MPI_Wtime();
+    for (int i = -plan->warmup; i < iterations; i++) {
+        if (i == 0)
+            iterations = affordable(plan, warmup_begin);
         MPI_Barrier(MPI_COMM_WORLD);
         double begin = MPI_Wtime();
         pl_loop_make(c, call);
@@ -109,8 +133,8 @@ static struct pl_loop_times barrier(const struct pl_loop_plan *plan, const struc
         if (i >= 0)
             seconds[i] = end - begin;
     }
-    MPI_Allreduce(MPI_IN_PLACE, seconds, plan->iterations, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    struct pl_loop_times times = over_iterations(seconds, plan->iterations);
+    MPI_Allreduce(MPI_IN_PLACE, seconds, iterations, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    struct pl_loop_times times = over_iterations(seconds, iterations);
     free(seconds);
     return times;
 }
@@ -172,8 +196,11 @@ static struct pl_loop_times synchronised(const struct pl_loop_plan *plan,
     if (!seconds)
         MPI_Abort(MPI_COMM_WORLD, 1);
 
-    int done = 0;
-    for (int i = -plan->warmup; done < plan->iterations && i < 4 * plan->iterations; i++) {
+    int done = 0, iterations = plan->iterations;
+    double warmup_begin = MPI_Wtime();
+    for (int i = -plan->warmup; done < iterations && i < 4 * iterations; i++) {
+        if (i == 0)
+            iterations = affordable(plan, warmup_begin);
         double facts[3], begin; /* largest of: -begin, end, late */
         MPI_Barrier(MPI_COMM_WORLD);
         facts[2] = meet(now, yields, window, &begin);

@@ -15,14 +15,17 @@ from plumbline_db.records import Library
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """`programs` holds one folder per build id, with `probe` and `libplumbline.so` (`plumbline.o`
-    for SimGrid, to be linked in)."""
+    """`programs` holds one folder per build id, with `probe`, `loops` and `libplumbline.so` (for
+    SimGrid `plumbline.o`, to be linked in, and no `loops`)."""
 
     programs: Path
     search_spaces: Path
 
     def probe(self, build_id: str) -> Path:
         return self._built(build_id, "probe")
+
+    def loops(self, build_id: str) -> Path:
+        return self._built(build_id, "loops")
 
     def preload(self, build_id: str) -> Path:
         simulated = build_id.startswith("simgrid-")

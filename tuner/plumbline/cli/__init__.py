@@ -30,6 +30,7 @@ COMMANDS = {
     "lint": "What is wrong with rules files and environments.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
+    "check": "Check the winners by programs that users would take.",
     "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check, back up or migrate the database.",

@@ -1,0 +1,191 @@
+"""The acceptance test as a whole: pairs of launches of each program, what looks slower once more,
+the judgement. Starts launches, prints nothing, keeps nothing in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline import paths, tables
+from plumbline.in_force import Files
+from plumbline.measure import Progress, Silent
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Winner
+
+from . import cells as cell_choice
+from . import judge, loops
+from .cells import Cell, whole
+from .judge import CellSeen, Judgement, WinnerInLoop, Word
+from .programs import Program, Reading, Wanted
+from .sides import Refused, Sides
+
+LEAST_PAIRS = 6  # fewer have no 95 % interval
+AGAIN_PAIRS = 12  # at least: so many that a correction over dozens of suspects leaves something
+ITERATIONS = 100
+
+
+class Acceptance(msgspec.Struct, frozen=True):
+    """`winners` are those that were asked about, in the campaign's order; numbers of winners count
+    in it. `loops`: the columns, in order. `unseen`: by loop, winners without any size that it
+    measures. `notes`: what else there is to know."""
+
+    campaign: str
+    winners: list[Winner]
+    loops: list[str]
+    seen: list[WinnerInLoop]
+    cells: list[CellSeen]
+    unseen: dict[str, list[int]]
+    pairs: int
+    seed: int
+    notes: list[str] = []
+
+    def of(self, winner: int, loop: str) -> WinnerInLoop | None:
+        found = (one for one in self.seen if (one.winner, one.loop) == (winner, loop))
+        return next(found, None)
+
+    def count(self, loop: str, word: Word) -> int:
+        return sum(one.loop == loop and one.word == word for one in self.seen)
+
+    def slower(self) -> list[int]:
+        """Winners that are slower in some loop."""
+        return sorted({one.winner for one in self.seen if one.word == "slower"})
+
+
+def run(
+    found: Files,
+    *,
+    pairs: int = 9,
+    seed: int = 1,
+    functions: Sequence[str] = (),
+    bind: str = "",
+    iterations: int = ITERATIONS,
+    programs: Sequence[Program] = (),
+    progress: Progress | None = None,
+) -> Acceptance:
+    """Measures the winners (of `functions`; none: all) with `loops` and the `programs`. Raises
+    PlumblineError where there is nothing to check, or a program fails only with the files in
+    force."""
+    if pairs < LEAST_PAIRS:
+        raise UsageError(f"{pairs} pairs cannot show anything: at least {LEAST_PAIRS}")
+    winners = _chosen(found, functions)
+    sides = Sides(found, bind, progress or Silent())
+    wanted, notes = _wanted(found, winners)
+    program = paths.layout().loops(paths.build_id(found.bench.installation.library))
+    ours = loops.Loops(program, iterations, found.settings.root)
+    judged: list[tuple[Program, Judgement]] = []
+    for one in (ours, *programs):
+        offered = one.offers(wanted)
+        if not offered:
+            judged.append((one, Judgement([], [])))
+            continue
+        try:
+            judged.append((one, _judged(sides, one, offered, winners, pairs, seed)))
+        except Refused as error:
+            if one is ours:
+                raise
+            notes.append(f"left out: {error}")
+    if sides.left_out:
+        notes.append(f"on neither side, though set in this shell: {', '.join(sides.left_out)}")
+    return _acceptance(found, winners, judged, pairs, seed, notes)
+
+
+def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
+    if not found.winners:
+        raise PlumblineError(f"campaign {found.campaign.id} has no winners: nothing to check")
+    chosen = [one for one in found.winners if not functions or one.function in functions]
+    unknown = set(functions) - {one.function for one in found.winners}
+    if unknown:
+        known = dict.fromkeys(one.function for one in found.winners)
+        raise UsageError(
+            f"campaign {found.campaign.id} has no winner of {', '.join(sorted(unknown))}; "
+            f"it has of {', '.join(known)}"
+        )
+    return chosen
+
+
+def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
+    settings = found.settings
+    sizes = tables.sizes_of(found.bench.guidelines, settings)
+    data, notes = (settings.type, settings.op), []
+    if data[0] not in loops.TYPES or data[1] not in loops.OPS:
+        notes.append(
+            f"{data[0]} {data[1]} of the campaign is none of loops': MPI_BYTE in its place"
+        )
+        data = ("MPI_BYTE", "MPI_BOR")
+    made = cell_choice.cells(winners, sizes, settings.nprocs, data)
+    if not made:
+        raise PlumblineError(
+            f"no size that campaign {found.campaign.id} measures is one of its winners': nothing "
+            "to check"
+        )
+    most = {
+        function: whole(function, max(those), 1, settings.nprocs)
+        for function, those in sizes.items()
+        if those
+    }
+    return Wanted(
+        winners=winners, cells=made, nprocs=settings.nprocs, root=settings.root, most=most
+    ), notes
+
+
+def _judged(
+    sides: Sides,
+    program: Program,
+    offered: Sequence[Cell],
+    winners: Sequence[Winner],
+    pairs: int,
+    seed: int,
+) -> Judgement:
+    logs = judge.log_ratios(
+        sides.pairs(program, offered, program.loops, pairs, seed, "first"), winners
+    )
+    slow = judge.suspects(logs, winners)
+    again: judge.Logs = {}
+    if slow:
+        times = sides.pairs(
+            program,
+            _of(offered, slow),
+            [loop for loop in program.loops if loop in {one.loop for one in slow}],
+            max(pairs, AGAIN_PAIRS),
+            seed + pairs,
+            "once more what looks slower",
+        )
+        again = judge.log_ratios(times, winners)
+    return judge.judge(logs, again, winners)
+
+
+def _of(offered: Sequence[Cell], slow: Sequence[Reading]) -> list[Cell]:
+    """What is offered of them. A program may say more of a cell than it was asked."""
+    known = {one.cell for one in slow} | {Cell(one.cell.function, one.cell.bytes) for one in slow}
+    return [cell for cell in offered if cell in known]
+
+
+def _acceptance(
+    found: Files,
+    winners: list[Winner],
+    judged: Sequence[tuple[Program, Judgement]],
+    pairs: int,
+    seed: int,
+    notes: list[str],
+) -> Acceptance:
+    columns = [loop for program, _ in judged for loop in program.loops]
+    seen = [one for _, judgement in judged for one in judgement.winners]
+    return Acceptance(
+        campaign=found.campaign.id,
+        winners=winners,
+        loops=columns,
+        seen=seen,
+        cells=[one for _, judgement in judged for one in judgement.cells],
+        unseen={
+            loop: [
+                number
+                for number in range(len(winners))
+                if not any((one.winner, one.loop) == (number, loop) for one in seen)
+            ]
+            for loop in columns
+        },
+        pairs=pairs,
+        seed=seed,
+        notes=notes,
+    )

@@ -1,0 +1,98 @@
+"""Which cells an acceptance test measures: inside the ranges of winners, on and off the sizes that
+the campaign measured. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline.search.cells import Target
+from plumbline.search.outcome import deciding
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
+
+REDUCTIONS = frozenset(
+    {
+        "MPI_Reduce",
+        "MPI_Allreduce",
+        "MPI_Reduce_scatter",
+        "MPI_Reduce_scatter_block",
+        "MPI_Scan",
+        "MPI_Exscan",
+    }
+)
+# What applications reduce, beside what the campaign has.
+REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"))
+
+
+class Cell(msgspec.Struct, frozen=True, order=True):
+    """`bytes` is the volume n of docs/plan-and-records.md. `type` and `op` are empty where the
+    program does not say what it sends; `op` also where nothing is reduced."""
+
+    function: str
+    bytes: int
+    type: str = ""
+    op: str = ""
+
+    def words(self) -> str:
+        data = f" {self.type}" if self.type else ""
+        return f"{self.function} {self.bytes} B{data}" + (f" {self.op}" if self.op else "")
+
+
+def place_of(winners: Sequence[Winner], cell: Cell) -> int | None:
+    """Which of the winners answers calls of the cell."""
+    found = deciding(winners, Target(cell.function, cell.bytes))
+    return None if found is None else winners.index(found)
+
+
+def whole(function: str, size: int, width: int, nprocs: int) -> int:
+    """The volume that `size` bytes come to in whole elements of `width` bytes, and whole blocks."""
+    unit = _unit(function, width, nprocs)
+    return -(-size // unit) * unit
+
+
+def cells(
+    winners: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    nprocs: int,
+    data: tuple[str, str],
+) -> list[Cell]:
+    """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
+    the type that it had (`data`: type and operator); one size between each two, with an odd count;
+    of reductions the same in REDUCED."""
+    found: list[Cell] = []
+    for function, measured in sizes.items():
+        reduces = function in REDUCTIONS
+        kinds = [data, *REDUCED] if reduces else [data]
+        for type, op in dict.fromkeys(kinds):
+            width = TYPE_BYTES[type]
+            points = [whole(function, size, width, nprocs) for size in measured]
+            points += _between(winners, function, points, width, nprocs)
+            made = [Cell(function, size, type, op if reduces else "") for size in points]
+            found += [cell for cell in made if place_of(winners, cell) is not None]
+    return sorted(set(found))
+
+
+def _between(
+    winners: Sequence[Winner], function: str, points: Iterable[int], width: int, nprocs: int
+) -> Iterator[int]:
+    """Sizes that nobody has measured: between two that were, and between those and the ends of the
+    range. Of a winner that is for the process as a whole there are none."""
+    unit = _unit(function, width, nprocs)
+    for winner in winners:
+        if winner.function in (EVERY_FUNCTION, "MPI_Barrier") or winner.function != function:
+            continue
+        ends = [winner.bytes_from, winner.bytes_to]
+        inside = [size for size in points if ends[0] <= size <= ends[1]]
+        known = {*inside, *(end for end in ends if unit <= end < UNBOUNDED_BYTES)}
+        for low, high in pairwise(sorted(known)):
+            size = (round(math.sqrt(low * high) / unit) | 1) * unit
+            if low < size < high:
+                yield size
+
+
+def _unit(function: str, width: int, nprocs: int) -> int:
+    return width * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)

@@ -1,0 +1,29 @@
+"""Which of the common benchmark programs are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plumbline.in_force import Files
+
+from . import imb, osu
+from .programs import Program
+
+NONE = Path("none")  # in place of a folder or a program: without them
+
+
+def programs(
+    found: Files, osu_folder: Path | None, imb_program: Path | None, iterations: int
+) -> list[Program]:
+    """Those that are named, or else found. Raises UsageError where what is named is none."""
+    nprocs = found.settings.nprocs
+    made: list[Program] = []
+    if osu_folder != NONE:
+        by_function = osu.find(osu_folder)
+        if by_function:
+            made.append(osu.Osu(by_function, nprocs, iterations))
+    if imb_program != NONE:
+        program = imb.find(imb_program, found.bench.installation.mpirun)
+        if program is not None:
+            made.append(imb.Imb(program, nprocs, iterations))
+    return made

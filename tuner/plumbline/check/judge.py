@@ -1,0 +1,188 @@
+"""What times with and without the exported files mean for the winners. Pure.
+
+The launch is the replicate: each pair of launches gives one log ratio of each cell in each loop.
+Who looks slower is measured again in fresh launches, and is slower if he is so there too."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline_db.records import Winner
+
+from .cells import Cell, place_of
+from .programs import Reading, Seconds
+
+ALPHA = 0.05
+
+Word = Literal["faster", "unclear", "slower"]
+
+
+class SpeedUp(msgspec.Struct, frozen=True):
+    """Plain over tuned time: above 1 is faster. `low` and `high`: its 95 % interval, None where the
+    pairs are too few. `adjusted_p`: two-sided, after Benjamini and Hochberg over all comparisons of
+    a program; of what was measured again one-sided (slower), over all of that. `pairs`: of
+    launches."""
+
+    speedup: float
+    low: float | None
+    high: float | None
+    adjusted_p: float
+    pairs: int
+
+
+class CellSeen(msgspec.Struct, frozen=True):
+    """A cell in a loop. `winner` is its place among the winners; `again` what the fresh launches
+    said, where it looked slower."""
+
+    winner: int
+    loop: str
+    cell: Cell
+    seen: SpeedUp
+    again: SpeedUp | None
+    word: Word
+
+
+class WinnerInLoop(msgspec.Struct, frozen=True):
+    """A winner in a loop: the geometric mean over its `cells`. `slower` are the cells that are;
+    `worst` is the one with the least speed-up."""
+
+    winner: int
+    loop: str
+    seen: SpeedUp
+    again: SpeedUp | None
+    cells: int
+    worst: Cell
+    worst_speedup: float
+    slower: list[Cell]
+    word: Word
+
+
+class Times(msgspec.Struct):
+    """One mapping a pair and side; `tuned[i]` and `plain[i]` are of the same pair."""
+
+    tuned: list[Seconds] = []
+    plain: list[Seconds] = []
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    winners: list[WinnerInLoop]
+    cells: list[CellSeen]
+
+
+# A comparison: a reading, or all readings of a winner in a loop.
+Key = Reading | tuple[int, str]
+Logs = dict[Key, list[float]]
+
+
+def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
+    """Log of tuned over plain, pair by pair, of all that every launch has seen, and of the winners
+    as a whole. What no winner answers is left out."""
+    sides = [*times.tuned, *times.plain]
+    common = set[Reading]().union(*sides)
+    for side in sides:
+        common &= side.keys()
+    found: Logs = {}
+    groups: dict[tuple[int, str], list[list[float]]] = {}
+    for reading in sorted(common):
+        winner = place_of(winners, reading.cell)
+        if winner is None:
+            continue
+        logs = [
+            math.log(tuned[reading] / plain[reading])
+            for tuned, plain in zip(times.tuned, times.plain, strict=True)
+        ]
+        found[reading] = logs
+        groups.setdefault((winner, reading.loop), []).append(logs)
+    for key, members in groups.items():
+        found[key] = [numbers.fmean(pair) for pair in zip(*members, strict=True)]
+    return found
+
+
+def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
+    """What must be measured again: cells whose interval lies wholly above 1, uncorrected, and all
+    cells of a winner whose mean does."""
+    slow = {key for key, values in logs.items() if _above(paired_ratio(values))}
+    return [
+        key
+        for key in logs
+        if isinstance(key, Reading)
+        and (key in slow or (place_of(winners, key.cell), key.loop) in slow)
+    ]
+
+
+def judge(logs: Logs, again: Logs, winners: Sequence[Winner]) -> Judgement:
+    """`again`: of the fresh launches, for what looked slower in `logs`."""
+    first = _compare(logs, "two-sided")
+    slow = {key for key, (found, _) in first.items() if _above(found)}
+    second = _compare({key: again[key] for key in again if key in slow}, "greater")
+    words = {key: _word(first[key], second.get(key)) for key in first}
+    cells = [
+        CellSeen(
+            winner=place_of(winners, key.cell) or 0,
+            loop=key.loop,
+            cell=key.cell,
+            seen=_speedup(*first[key]),
+            again=_speedup(*second[key]) if key in second else None,
+            word=words[key],
+        )
+        for key in first
+        if isinstance(key, Reading)
+    ]
+    seen: list[WinnerInLoop] = []
+    for key in first:
+        if isinstance(key, Reading):
+            continue
+        mine = [one for one in cells if (one.winner, one.loop) == key]
+        worst = min(mine, key=lambda one: one.seen.speedup)
+        slower = [one.cell for one in mine if one.word == "slower"]
+        seen.append(
+            WinnerInLoop(
+                winner=key[0],
+                loop=key[1],
+                seen=_speedup(*first[key]),
+                again=_speedup(*second[key]) if key in second else None,
+                cells=len(mine),
+                worst=worst.cell,
+                worst_speedup=worst.seen.speedup,
+                slower=slower,
+                word="slower" if slower else words[key],
+            )
+        )
+    return Judgement(winners=seen, cells=cells)
+
+
+_Compared = tuple[Comparison, float]
+
+
+def _compare(logs: Logs, alternative: Literal["two-sided", "greater"]) -> dict[Key, _Compared]:
+    """Each with its adjusted p."""
+    compared = [paired_ratio(values, alternative=alternative) for values in logs.values()]
+    adjusted = benjamini_hochberg([one.p for one in compared])
+    return dict(zip(logs, zip(compared, map(float, adjusted), strict=True), strict=True))
+
+
+def _word(first: _Compared, second: _Compared | None) -> Word:
+    if second is not None and _above(second[0]) and second[1] < ALPHA:
+        return "slower"
+    below = first[0].high is not None and first[0].high < 1
+    return "faster" if below and first[1] < ALPHA else "unclear"
+
+
+def _above(found: Comparison) -> bool:
+    return found.low is not None and found.low > 1
+
+
+def _speedup(found: Comparison, adjusted_p: float) -> SpeedUp:
+    return SpeedUp(
+        speedup=1 / found.ratio,
+        low=None if found.high is None else 1 / found.high,
+        high=None if found.low is None else 1 / found.low,
+        adjusted_p=adjusted_p,
+        pairs=found.n,
+    )

@@ -1,0 +1,126 @@
+"""OSU Micro-Benchmarks: osu_allreduce and its sisters, one program a function. What counts is their
+"Avg Latency", the mean over iterations and ranks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from plumbline_db.errors import UsageError
+
+from .cells import REDUCTIONS, Cell
+from .programs import Reading, Seconds, Unreadable, Wanted
+from .sizes import powers, volume
+
+COLUMN = "osu_*"
+FUNCTIONS = (
+    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
+    *("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce"),
+    *("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
+)
+# Their size is the whole vector, which the program divides.
+TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
+_WARMUP = 10
+_TYPE = re.compile(r"^# Datatype: (\w+)", re.MULTILINE)
+_LINE = re.compile(r"^ *(\d+) +(\d+(?:\.\d+)?)(?: |$)", re.MULTILINE)
+_ALONE = re.compile(r"^ *(\d+(?:\.\d+)?) *$", re.MULTILINE)
+
+
+def program_of(function: str) -> str:
+    return "osu_" + function.removeprefix("MPI_").lower()
+
+
+class Osu:
+    name = "OSU"
+    loops: Sequence[str] = (COLUMN,)
+
+    def __init__(self, programs: dict[str, Path], nprocs: int, iterations: int) -> None:
+        """`programs` by function."""
+        self._programs = programs
+        self._nprocs = nprocs
+        self._iterations = iterations
+
+    def offers(self, wanted: Wanted) -> list[Cell]:
+        return [
+            Cell(function, self._volume(function, size))
+            for function in self._programs
+            for size in powers(function, wanted, totals=TOTALS)
+        ]
+
+    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+        del loops, seed
+        return [
+            self._words(function, low, high)
+            for function in dict.fromkeys(cell.function for cell in offered)
+            for low, high in self._runs(function, offered)
+        ]
+
+    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+        del offered, folder
+
+    def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
+        del folder
+        function = next(one for one in FUNCTIONS if program_of(one) == Path(words[0]).name)
+        if function == "MPI_Barrier":
+            times = [("0", text) for text in _ALONE.findall(stdout)]
+        else:
+            times = _LINE.findall(stdout)
+        if not times:
+            raise Unreadable(f"its output has no times: {stdout.strip()[-300:]!r}")
+        said = _TYPE.search(stdout)
+        type = said[1] if said and function != "MPI_Barrier" else ""
+        op = "MPI_SUM" if function in REDUCTIONS else ""
+        return {
+            Reading(COLUMN, Cell(function, self._volume(function, int(size)), type, op)): (
+                float(us) / 1e6
+            )
+            for size, us in times
+            if float(us) > 0
+        }
+
+    def _volume(self, function: str, size: int) -> int:
+        return volume(function, size, self._nprocs, totals=TOTALS)
+
+    def _runs(self, function: str, offered: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+        """The sizes as the program takes them: from one to another, doubled; several where some in
+        between are not wanted."""
+        wanted = {cell.bytes for cell in offered if cell.function == function}
+        if function == "MPI_Barrier":
+            yield 0, 0
+            return
+        sizes = [
+            size
+            for size in (1 << power for power in range(40))
+            if self._volume(function, size) in wanted
+        ]
+        starts = [0, *(place for place, (a, b) in enumerate(pairwise(sizes), 1) if b != 2 * a)]
+        for start, end in pairwise([*starts, len(sizes)]):
+            yield sizes[start], sizes[end - 1]
+
+    def _words(self, function: str, low: int, high: int) -> list[str]:
+        words = [str(self._programs[function]), "-x", str(_WARMUP), "-i", str(self._iterations)]
+        return words if function == "MPI_Barrier" else [*words, "-m", f"{low}:{high}"]
+
+
+def find(folder: Path | None) -> dict[str, Path]:
+    """Its programs, by function: those below `folder`, or on PATH. Raises UsageError where the
+    folder has none."""
+    found: dict[str, Path] = {}
+    for function in FUNCTIONS:
+        name = program_of(function)
+        if folder is None:
+            on_path = shutil.which(name)
+            places = [Path(on_path)] if on_path else []
+        else:
+            places = [one for one in sorted(folder.rglob(name)) if shutil.which(str(one))]
+        if places:
+            found[function] = places[0].absolute()
+    if folder is not None and not found:
+        raise UsageError(
+            f"there is no osu_allreduce or sister of it below {folder}; name the folder that OSU "
+            "Micro-Benchmarks were built or installed in"
+        )
+    return found

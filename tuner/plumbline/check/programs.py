@@ -1,0 +1,65 @@
+"""What a benchmark program has to offer here, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from plumbline_db.records import Winner
+
+from .cells import Cell
+
+
+class Reading(msgspec.Struct, frozen=True, order=True):
+    """A cell as one loop sees it: a loop of `loops`, or the one of another program."""
+
+    loop: str
+    cell: Cell
+
+
+Seconds = Mapping[Reading, float]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check asks of the programs: the winners to be seen, all cells of theirs, the ranks,
+    and the largest size that the campaign has measured of each function."""
+
+    winners: list[Winner]
+    cells: list[Cell]
+    nprocs: int
+    root: int
+    most: dict[str, int]
+
+
+class Unreadable(Exception):
+    """The output of a program is not what it was expected to be; says what it is."""
+
+
+class Program(Protocol):
+    """`name` says who it is, `loops` whose columns it fills."""
+
+    name: str
+    loops: Sequence[str]
+
+    def offers(self, wanted: Wanted) -> list[Cell]:
+        """What it will measure of that; types and operators may be its own."""
+        ...
+
+    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+        """The program and its arguments, a launch each. `FOLDER` in an argument stands for a folder
+        of the launch's own."""
+        ...
+
+    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+        """Writes the files that its arguments name."""
+        ...
+
+    def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
+        """Seconds of one call, by the program's own statistic. Raises Unreadable."""
+        ...
+
+
+FOLDER = "{folder}"

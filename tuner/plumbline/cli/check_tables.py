@@ -1,0 +1,139 @@
+"""An acceptance as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plumbline.check.acceptance import Acceptance
+from plumbline.check.judge import SpeedUp, WinnerInLoop
+from plumbline.check.loops import COLUMNS
+from plumbline.search.outcome import label
+from plumbline.words import counted
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
+
+
+def of(found: Acceptance) -> Iterator[RenderableType]:
+    yield _winners(found)
+    yield Text(
+        "speed-ups, geometric means over cells, with 95 % intervals; ? unclear, ▲ slower, "
+        "- has no size that this program measures"
+    )
+    if found.slower():
+        yield Text()
+        yield _slower(found)
+    yield Text()
+    yield _worst(found)
+    yield Text()
+    yield Text("\n".join(summary(found)))
+    for note in found.notes:
+        yield Text(f"note: {note}")
+
+
+def summary(found: Acceptance) -> list[str]:
+    """What of N winners became, loop by loop, and the sentence that counts."""
+    many = counted(len(found.winners), "winner")
+    lines = []
+    for loop in found.loops:
+        counts = [f"{found.count(loop, word)} {word}" for word in ("faster", "unclear", "slower")]
+        unseen = len(found.unseen[loop])
+        without = f", {unseen} not seen" if unseen else ""
+        lines.append(f"of {many} in {COLUMNS.get(loop, loop)}: {', '.join(counts)}{without}")
+    slower = found.slower()
+    if slower:
+        lines.append(f"{len(slower)} of {many} slower in some loop or type")
+    else:
+        lines.append("none is slower in any loop or type")
+    return lines
+
+
+def _winners(found: Acceptance) -> Table:
+    table = _plain(f"Winners of {found.campaign}, in {found.pairs} pairs of launches")
+    for heading in ("function", "bytes", "configuration", "promised"):
+        table.add_column(heading, overflow="fold")
+    for loop in found.loops:
+        table.add_column(COLUMNS.get(loop, loop), overflow="fold")
+    for number, winner in enumerate(found.winners):
+        table.add_row(
+            winner.function,
+            _range(winner),
+            label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
+            f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
+            *(_seen(found.of(number, loop)) for loop in found.loops),
+        )
+    return table
+
+
+def _seen(one: WinnerInLoop | None) -> Text:
+    if one is None:
+        return Text("-")
+    mark, style = {"faster": ("", ""), "unclear": (" ?", ""), "slower": (" ▲", "bold red")}[
+        one.word
+    ]
+    return Text(_speedup(one.seen) + mark, style=style)
+
+
+def _slower(found: Acceptance) -> Table:
+    table = _plain("Slower, and slower again in fresh launches")
+    for heading in ("cell", "loop", "speed-up", "again", "adjusted p"):
+        table.add_column(heading, overflow="fold")
+    for cell in found.cells:
+        if cell.word == "slower" and cell.again is not None:
+            table.add_row(
+                cell.cell.words(),
+                COLUMNS.get(cell.loop, cell.loop),
+                _speedup(cell.seen),
+                _speedup(cell.again),
+                f"{cell.again.adjusted_p:.3g}",
+            )
+    for one in found.seen:
+        if one.word == "slower" and not one.slower and one.again is not None:
+            winner = found.winners[one.winner]
+            table.add_row(
+                f"{winner.function} {_range(winner)}, mean of {counted(one.cells, 'cell')}",
+                COLUMNS.get(one.loop, one.loop),
+                _speedup(one.seen),
+                _speedup(one.again),
+                f"{one.again.adjusted_p:.3g}",
+            )
+    return table
+
+
+def _worst(found: Acceptance) -> Table:
+    """Of each winner, over all loops."""
+    table = _plain("The cell with the least speed-up of each winner")
+    for heading in ("function", "bytes", "cell", "loop", "speed-up", ""):
+        table.add_column(heading, overflow="fold")
+    for number, winner in enumerate(found.winners):
+        mine = [cell for cell in found.cells if cell.winner == number]
+        if not mine:
+            continue
+        worst = min(mine, key=lambda cell: cell.seen.speedup)
+        table.add_row(
+            winner.function,
+            _range(winner),
+            worst.cell.words(),
+            COLUMNS.get(worst.loop, worst.loop),
+            _speedup(worst.seen),
+            worst.word,
+        )
+    return table
+
+
+def _speedup(one: SpeedUp) -> str:
+    if one.low is None or one.high is None:
+        return f"{one.speedup:.2f}"
+    return f"{one.speedup:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _range(winner: Winner) -> str:
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
+    return f"{winner.bytes_from}-{winner.bytes_to}"
+
+
+def _plain(title: str) -> Table:
+    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
