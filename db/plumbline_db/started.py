@@ -41,7 +41,7 @@ def lines(db: Database, campaign: str) -> list[str]:
 
 
 def _ways(db: Database, campaign: str) -> list[str]:
-    """That of the first launch, then those of the launches that confirm."""
+    """That of the first launch, then those of the launches that confirm or accept winners."""
     first = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
@@ -51,7 +51,8 @@ def _ways(db: Database, campaign: str) -> list[str]:
     confirming = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
-             AND suite.name GLOB 'confirm*' ORDER BY run.number""",
+             AND (suite.name GLOB 'confirm*' OR suite.name GLOB 'accept*')
+           ORDER BY run.number""",
         {"campaign": campaign},
     )
     return list(dict.fromkeys(" ".join(_words(text)) for (text,) in [*first, *confirming]))

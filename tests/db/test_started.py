@@ -63,7 +63,7 @@ def test_lines(db: Database) -> None:
     assert started.lines(db, campaign.id) == [held]
     put(db, "search-1-look-01", ["mpirun", "-np", "3"])
     for _ in range(2):
-        put(db, "confirm-1-plain", HELD[:4])
+        put(db, "accept-1-glance", HELD[:4])
     also = "confirmed also with mpirun.openmpi -np 4 --oversubscribe"
     assert started.lines(db, campaign.id) == [held, also]
 

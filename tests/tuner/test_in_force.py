@@ -150,3 +150,29 @@ def test_a_campaign_without_files(place: Place) -> None:
             exports.forget(db, found.id, one.path)
     with pytest.raises(PlumblineError, match="has exported nothing to source"):
         in_force.files(place.database, None, None)
+
+
+HELD = "measured with mpirun -np 4 --oversubscribe --bind-to core:overload-allowed"
+PLAIN = "confirmed also with mpirun -np 4 --oversubscribe"
+
+
+@pytest.mark.parametrize(
+    ("placed", "application", "said"),
+    [
+        ([HELD], "mpirun -np 4 --oversubscribe ./app", True),
+        ([HELD], "mpirun --bind-to core:overload-allowed --oversubscribe -np 4 ./app", False),
+        ([HELD], "mpirun -np 4 --oversubscribe --bind-to none ./app", True),
+        ([HELD, PLAIN], "mpirun -np 4 --oversubscribe ./app", False),
+        ([HELD, PLAIN], "mpirun -np 4 --oversubscribe --bind-to none ./app", True),
+        (["measured with srun --cpu-bind=cores"], "srun --cpu-bind cores ./app", False),
+        (["measured with mpiexec.hydra -n 2"], "mpiexec -genv I_MPI_PIN off -n 2 ./app", True),
+        ([], "mpirun -np 4 --bind-to core ./app", False),
+    ],
+)
+def test_an_application_whose_ranks_are_bound_otherwise(
+    place: Place, placed: list[str], application: str, said: bool
+) -> None:
+    found = msgspec.structs.replace(in_force.files(place.database, None, None), placed=placed)
+    sentence = in_force.elsewhere(found, application.split())
+    assert bool(sentence) == said
+    assert all(way in sentence for way in placed) or not said

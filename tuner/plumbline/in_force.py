@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -18,15 +20,19 @@ from plumbline.settings import Settings, stored
 from plumbline.starter import Starter
 from plumbline.words import counted
 from plumbline.workbench import Workbench, workbench
-from plumbline_db import exports, machines, winners
+from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Check, Winner
 from plumbline_exporters import env
 
+# Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
+_BINDS = re.compile(r"--?(bind-to|map-by|cpu-bind)\Z|I_MPI_PIN|MV2_ENABLE_AFFINITY\Z")
+
 
 class Files(msgspec.Struct, frozen=True):
-    """`note` says which campaign was taken where others might have been meant; else empty."""
+    """`note` says which campaign was taken where others might have been meant; else empty.
+    `placed`: how ranks were started (plumbline_db.started)."""
 
     campaign: Campaign
     settings: Settings
@@ -34,6 +40,7 @@ class Files(msgspec.Struct, frozen=True):
     script: Path
     bench: Workbench
     note: str = ""
+    placed: list[str] = []
 
 
 def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> Files:
@@ -46,6 +53,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         library = machines.library(db, campaign.library_fingerprint)
         written = exports.get(db, campaign.id)
         chosen = winners.get(db, campaign.id)
+        placed = started.lines(db, campaign.id)
     if campaign.state != "finished":
         raise PlumblineError(
             f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
@@ -76,7 +84,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         )
     if script is None:
         raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
-    return Files(campaign, settings, chosen, script, bench, choice.note)
+    return Files(campaign, settings, chosen, script, bench, choice.note, placed)
 
 
 def environment(found: Files) -> dict[str, str]:
@@ -110,6 +118,21 @@ def applying(found: Files, ranks: int | None) -> str:
         f"{len(met)} of {every} {of_the_campaign} apply to {counted(ranks, 'rank')}: "
         f"they are for {theirs}"
     )
+
+
+def elsewhere(found: Files, application: Sequence[str]) -> str:
+    """That the application's ranks may be bound otherwise than those that winners were measured
+    with: no way of theirs has the words about binding that its command line has. Else empty."""
+    given = _about_binding(application)
+    if not found.placed or any(_about_binding(way.split()) == given for way in found.placed):
+        return ""
+    return f"its ranks may be bound otherwise than those of the winners: {'; '.join(found.placed)}"
+
+
+def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
+    """The options that bind ranks, with their values: `--bind-to core`, `--cpu-bind=cores` …"""
+    pairs = [*(word.partition("=")[::2] for word in words), *pairwise(words)]
+    return {(name.lstrip("-"), value) for name, value in pairs if value and _BINDS.match(name)}
 
 
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:

@@ -53,4 +53,7 @@ def command(
             click.echo(f"plumbline: {statement}", err=True)
     asked = ranks_asked.ranks(application)
     click.echo(f"plumbline: {in_force.applying(files, asked)}", err=True)
+    elsewhere = in_force.elsewhere(files, application)
+    if elsewhere:
+        click.echo(f"plumbline: {elsewhere}", err=True)
     os.execve(program, list(application), environment)  # noqa: S606 - becomes the user's command
