@@ -34,7 +34,7 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     if (strcmp(value, "default") == 0)
         c->run = pl_call_mpi;
     else if (strcmp(value, "library") == 0)
-        c->run = pl_call_pmpi;
+        c->run = pl_call_next;
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;

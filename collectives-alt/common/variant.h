@@ -121,8 +121,10 @@ extern const struct pl_variant *const pl_catalogue[];
 extern const int pl_catalogue_size;
 const struct pl_variant *pl_variant_by_name(const char *name); /* NULL when unknown */
 
-/* The library's own function through PMPI_, or through MPI_, with the arguments of a call. */
+/* The library's own function through PMPI_, past libplumbline.so (next.h), or through MPI_, with
+ * the arguments of a call. */
 int pl_call_pmpi(const struct pl_call *call);
+int pl_call_next(const struct pl_call *call);
 int pl_call_mpi(const struct pl_call *call);
 
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the

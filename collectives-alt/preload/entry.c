@@ -1,12 +1,13 @@
 /* The MPI functions that a C application calls. Where no rule can match, a call costs two look-ups
  * and a counter more than the library's own. */
+#include "next.h"
 #include "preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
-    const int rc = PMPI_Init(argc, argv);
+    const int rc = pl_next.Init(argc, argv);
     if (rc == MPI_SUCCESS)
         pl_load(true);
     return rc;
@@ -14,7 +15,7 @@ EXPORT int MPI_Init(int *argc, char ***argv)
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    const int rc = PMPI_Init_thread(argc, argv, required, provided);
+    const int rc = pl_next.Init_thread(argc, argv, required, provided);
     if (rc == MPI_SUCCESS)
         pl_load(true);
     return rc;
@@ -27,13 +28,13 @@ EXPORT int MPI_Finalize(void)
     pl_calls_close(true);
     pl_kept_forget(MPI_COMM_WORLD);
     pl_kept_forget(MPI_COMM_SELF);
-    return PMPI_Finalize();
+    return pl_next.Finalize();
 }
 
 EXPORT int MPI_Barrier(MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_barrier, comm))
-        return PMPI_Barrier(comm);
+        return pl_next.Barrier(comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_barrier;
     call.comm = comm;
@@ -43,7 +44,7 @@ EXPORT int MPI_Barrier(MPI_Comm comm)
 EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_bcast, comm))
-        return PMPI_Bcast(buffer, count, datatype, root, comm);
+        return pl_next.Bcast(buffer, count, datatype, root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_bcast;
     call.recvbuf = buffer;
@@ -58,7 +59,8 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_gather, comm))
-        return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return pl_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_gather;
     call.sendbuf = sendbuf;
@@ -76,7 +78,8 @@ EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_scatter, comm))
-        return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return pl_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_scatter;
     call.sendbuf = sendbuf;
@@ -94,7 +97,7 @@ EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendty
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_allgather, comm))
-        return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return pl_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_allgather;
     call.sendbuf = sendbuf;
@@ -111,7 +114,7 @@ EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_alltoall, comm))
-        return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return pl_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_alltoall;
     call.sendbuf = sendbuf;
@@ -129,8 +132,8 @@ EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
                           MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_allgatherv, comm))
-        return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                               comm);
+        return pl_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_allgatherv;
     call.sendbuf = sendbuf;
@@ -149,8 +152,8 @@ EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                        MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_gatherv, comm))
-        return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            root, comm);
+        return pl_next.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                               root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_gatherv;
     call.sendbuf = sendbuf;
@@ -170,8 +173,8 @@ EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int d
                         int root, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_scatterv, comm))
-        return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                             root, comm);
+        return pl_next.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                                root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_scatterv;
     call.sendbuf = sendbuf;
@@ -191,8 +194,8 @@ EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int 
                          const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_alltoallv, comm))
-        return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                              recvtype, comm);
+        return pl_next.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_alltoallv;
     call.sendbuf = sendbuf;
@@ -211,7 +214,7 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
                       MPI_Op op, int root, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_reduce, comm))
-        return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+        return pl_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_reduce;
     call.sendbuf = sendbuf;
@@ -228,7 +231,7 @@ EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
                          MPI_Op op, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_allreduce, comm))
-        return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+        return pl_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_allreduce;
     call.sendbuf = sendbuf;
@@ -244,7 +247,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int coun
                                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_reduce_scatter_block, comm))
-        return PMPI_Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
+        return pl_next.Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_reduce_scatter_block;
     call.sendbuf = sendbuf;
@@ -260,7 +263,7 @@ EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
                     MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_scan, comm))
-        return PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
+        return pl_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_scan;
     call.sendbuf = sendbuf;
@@ -276,7 +279,7 @@ EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
                       MPI_Op op, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_exscan, comm))
-        return PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+        return pl_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_exscan;
     call.sendbuf = sendbuf;
@@ -292,7 +295,7 @@ EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recv
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_reduce_scatter, comm))
-        return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+        return pl_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_reduce_scatter;
     call.sendbuf = sendbuf;

@@ -2,7 +2,7 @@
  * communicator, the volume; then what the standard makes equal on all ranks of a reduction, for the
  * classes of a rule and the variant's restrictions. Whatever has no such values
  * (inter-communicators, arguments that are not legal, more than fits an int) goes to the library
- * untouched, which knows how to complain. */
+ * untouched, which knows how to complain; by way of tools that are preloaded behind this one. */
 #include "classes.h"
 #include "preload.h"
 
@@ -112,7 +112,7 @@ int pl_decide(const struct pl_call *call)
             return rc;
     }
     const struct pl_option *option = place ? find(place, call, &bytes) : NULL;
-    return option ? run(option, call, bytes) : pl_call_pmpi(call);
+    return option ? run(option, call, bytes) : pl_call_next(call);
 }
 
 int pl_replace(const struct pl_call *call)

@@ -20,10 +20,9 @@ int PMPI_Comm_free(MPI_Comm *comm)
     return next(comm);
 }
 
-int PMPI_Finalize(void)
+int MPI_Finalize(void)
 {
-    int (*next)(void) = dlsym(RTLD_NEXT, "PMPI_Finalize");
     printf("made %d freed %d\n", made, freed);
     fflush(stdout);
-    return next();
+    return PMPI_Finalize();
 }
