@@ -106,7 +106,7 @@ class Acceptance:
         fresh = [
             winner
             for winner in winners
-            if self._fits(winner) and not any(is_part(winner, known) for known in self._known)
+            if self.fits(winner) and not any(is_part(winner, known) for known in self._known)
         ]
         if not fresh:
             return Accepted("", list(winners), [])
@@ -142,7 +142,7 @@ class Acceptance:
         ]
         return Accepted(suite, found, refused)
 
-    def _fits(self, winner: Winner) -> bool:
+    def fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
         return winner.function != EVERY_FUNCTION and not self._menu.is_cold(
             winner.function, candidate_of(winner)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import other_uses, site_rules, tables
+from plumbline import acceptance_in_turn, other_uses, site_rules, tables
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.exported import Files
@@ -37,7 +37,7 @@ from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Event, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
 from plumbline_exporters.bundle import SITE_RULES
 
 
@@ -402,8 +402,35 @@ class Loop:
         if done.dropped:
             lost = [one for one, _ in done.dropped]
             return self._replaced(done.winners, lost, fixed), done.verdicts, True
+        hurt = self._harm_in_turn(turn, done.winners, environment)
+        for one, reason in hurt:
+            self._dropped(f"accept-cold-{turn}", one, reason)
+        if hurt:
+            lost = [one for one, _ in hurt]
+            left = [one for one in done.winners if one not in lost]
+            return self._replaced(left, lost, fixed), done.verdicts, True
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
+
+    def _harm_in_turn(
+        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[tuple[Winner, str]]:
+        """Of the winners that hold for whole launches those that are slower where a user stands."""
+        if self._settings.simulation is not None:
+            return []
+        own = [one for one in winners if one.function != EVERY_FUNCTION]
+        return acceptance_in_turn.harm(
+            self._lab,
+            f"accept-cold-{turn}",
+            tables.plan(self._settings, []),
+            self._settings,
+            environment,
+            winners,
+            [one for one in own if not self._acceptance.fits(one)],
+            self._sizes,
+            placement=self._lab.starter.plain,
+            crowded=self._campaign.oversubscribed,
+        )
 
     def _accepted(self, winners: Sequence[Winner], fixed: FixedPoint) -> list[Winner]:
         """Those that hold wherever a user stands, and second choices that do for the others."""

@@ -19,7 +19,7 @@ from plumbline.search.outcome import deciding, holds
 from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline.verify.sequential import Family, Question
-from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Verdict, Winner
 
@@ -326,17 +326,10 @@ def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
 def slower_cells(
     ratios: Mapping[Target, Sequence[float]], settings: Settings
 ) -> dict[Target, Comparison]:
-    """Cells that are slower than before: significant after correction for the number of cells
-    (Benjamini-Hochberg), and by more than the tolerance."""
-    cells = [target for target, logs in ratios.items() if logs]
+    """Cells that are slower than before by more than the tolerance, after correction for the number
+    of cells (Benjamini-Hochberg)."""
     compare = tables.compare_of(settings)
-    found = [compare(ratios[cell], 0.95) for cell in cells]
-    adjusted = benjamini_hochberg([one.p for one in found])
-    return {
-        cell: comparison
-        for cell, comparison, p in zip(cells, found, adjusted, strict=True)
-        if p < settings.alpha and comparison.ratio > 1 + settings.tolerance
-    }
+    return slower(ratios, 1 + settings.tolerance, settings.alpha, compare)
 
 
 def _text(comparison: Comparison) -> str:

@@ -1,0 +1,133 @@
+"""Acceptance of winners that hold for whole launches only (cold knobs): launches with the exported
+files in force take turns with launches of the library as it is, and the cells of these winners are
+called in all circumstances in both.
+
+Two launches differ by more than two calls of one launch, so that this finds harm where it is clear;
+what is called beside the default in one launch (acceptance.py) has to be shown harmless."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.circumstances import everywhere
+from plumbline.measure import Laboratory, Series
+from plumbline.pairs import REFERENCE_CELLS
+from plumbline.placement import Placement
+from plumbline.plan import Plan, PlanCase
+from plumbline.search.cells import Target
+from plumbline.search.outcome import deciding
+from plumbline.settings import Settings
+from plumbline.verify.statistics import paired_ratio, slower
+from plumbline.words import counted
+from plumbline_db import runs
+from plumbline_db.records import Winner
+
+
+def harm(
+    lab: Laboratory,
+    suite: str,
+    plan: Plan,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    cold: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    *,
+    placement: Placement | None,
+    crowded: bool,
+) -> list[tuple[Winner, str]]:
+    """Those of `cold` that are slower than the default somewhere, with the reason. `environment`
+    puts all `winners` in force."""
+    asked: dict[PlanCase, tuple[Winner, str]] = {}
+    for winner in cold:
+        for size in sizes[winner.function]:
+            if deciding(winners, Target(winner.function, size)) is not winner:
+                continue
+            case = PlanCase(winner.function, size)
+            for where in everywhere(settings, case, crowded=crowded):
+                name = f"at {size} B ({where.label(settings)})"
+                asked[where.case(case)] = (winner, name)
+    if not asked:
+        return []
+    lab.progress.step(
+        f"trying winners as users call them, in turn with the library as it is: "
+        f"{counted(len(asked), 'case')}, {counted(settings.launches, 'pair')} of launches"
+    )
+    others = _others(sizes, winners)
+    pairs = settings.launches
+    logs = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
+    found: dict[str, tuple[Winner, str]] = {}
+    limit = 1 + settings.tolerance
+    sure = slower(logs, limit, settings.alpha)
+    for case, values in logs.items():
+        winner, name = asked[case]
+        told = paired_ratio(values)
+        if case in sure or (told.low is not None and told.low > 1 and told.ratio > limit):
+            text = f"slower {name}: {told.ratio:.2f} [{told.low or 0:.2f}, {told.high or 0:.2f}]"
+            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+    return list(found.values())
+
+
+def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> list[PlanCase]:
+    """Cells of functions that no winner is about, by which launches are told apart."""
+    touched = {winner.function for winner in winners}
+    cells = [
+        PlanCase(function, size)
+        for function, those in sizes.items()
+        for size in those
+        if function not in touched
+    ]
+    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+
+
+def _log_ratios(
+    lab: Laboratory,
+    suite: str,
+    plan: Plan,
+    pairs: int,
+    environment: Mapping[str, str],
+    cases: Sequence[PlanCase],
+    others: Sequence[PlanCase],
+    placement: Placement | None,
+) -> dict[PlanCase, list[float]]:
+    """Per pair of launches, log(tuned / as it is) of each case that all launches have, without what
+    the launches of a pair differ by in `others`."""
+    full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
+    sides = []
+    for name, inside in ((suite, environment), (f"{suite}-default", {})):
+        sides.append((name, Series(lab, name, full, inside, placement)))
+    for _ in range(pairs):
+        for _, series in sides:
+            series.advance()
+    tuned, plain = (_seconds(lab, name, full) for name, _ in sides)
+    found = {
+        case: [math.log(a / b) for a, b in zip(tuned[case], plain[case], strict=True)]
+        for case in full.cases
+        if len(tuned.get(case, ())) == len(plain.get(case, ())) == pairs
+    }
+    known = [found[case] for case in others if case in found]
+    if len(known) < REFERENCE_CELLS:
+        return {case: logs for case, logs in found.items() if case in set(cases)}
+    factors = [numbers.median(column) for column in zip(*known, strict=True)]
+    return {
+        case: [log - factor for log, factor in zip(found[case], factors, strict=True)]
+        for case in cases
+        if case in found
+    }
+
+
+def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
+    """The medians of each case, in the order of the launches."""
+    own = {
+        (case.function, case.bytes, case.use, (case.data or plan.data)): case for case in plan.cases
+    }
+    found: dict[PlanCase, list[float]] = {}
+    for one in runs.medians(lab.db, lab.campaign, [suite], use=None):
+        data = msgspec.structs.replace(plan.data, type=one.case.type, op=one.case.op)
+        case = own[one.case.function, one.case.bytes, one.case.use, data]
+        found[case] = one.seconds
+    return found
