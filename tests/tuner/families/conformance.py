@@ -251,7 +251,7 @@ class Conformance:
         switches = set(self.space(found).hot_environment)
         assert not (tuned - switches) & environment.keys()
 
-    @pytest.mark.parametrize("placement", [SMALL, CROWDED, *HELD])
+    @pytest.mark.parametrize("placement", [SMALL, CROWDED, CROWDED.plain(), *HELD])
     def test_as_many_ranks_as_the_placement_says(
         self, placement: Placement, found: Installation, tmp_path: Path
     ) -> None:
