@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -108,6 +108,18 @@ def last(db: Database, campaign: str) -> int:
     return int(number)
 
 
+def span(db: Database, campaign: str) -> tuple[str, str] | None:
+    """When the first finished launch of a campaign started and the last one ended (ISO 8601)."""
+    found = db.row(
+        """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
+                  max(julianday(run.started) + run.seconds / 86400))
+           FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.outcome = 'finished'""",
+        {"campaign": campaign},
+    )
+    return None if found is None or found[0] is None else (found[0], found[1])
+
+
 def first_header(
     db: Database, campaign: str, suite: str | None = None
 ) -> tuple[str, Header] | None:
@@ -178,9 +190,14 @@ OWN_USE = ""  # cases measured in the way of use that their plan is about
 
 
 def launch_samples(
-    db: Database, campaign: str, suites: Sequence[str], use: str | None = OWN_USE
+    db: Database,
+    campaign: str,
+    suites: Sequence[str],
+    use: str | None = OWN_USE,
+    sizes: Collection[int] | None = None,
 ) -> list[LaunchSamples]:
-    """The samples of each case in each finished launch, of one way of use (None: of all).
+    """The samples of each case in each finished launch, of one way of use (None: of all), at some
+    sizes in bytes (None: at all).
 
     Only cases whose check is ok and whose samples were not refused. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
@@ -197,8 +214,14 @@ def launch_samples(
                  AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
                  AND (:use IS NULL OR m.use = :use)
+                 AND (:sizes IS NULL OR m.bytes IN (SELECT value FROM json_each(:sizes)))
                ORDER BY run.sequence, m.case_id, b.block""",
-            {"campaign": campaign, "suite": suite, "use": use},
+            {
+                "campaign": campaign,
+                "suite": suite,
+                "use": use,
+                "sizes": None if sizes is None else _json(sorted(sizes)),
+            },
         ):
             blobs.setdefault(tuple(key), {}).setdefault(number, []).append(blob)
     return [
@@ -212,11 +235,15 @@ def launch_samples(
 
 
 def medians(
-    db: Database, campaign: str, suites: Sequence[str], use: str | None = OWN_USE
+    db: Database,
+    campaign: str,
+    suites: Sequence[str],
+    use: str | None = OWN_USE,
+    sizes: Collection[int] | None = None,
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
-    return [medians_of(found) for found in launch_samples(db, campaign, suites, use)]
+    return [medians_of(found) for found in launch_samples(db, campaign, suites, use, sizes)]
 
 
 def medians_of(found: LaunchSamples) -> Medians:

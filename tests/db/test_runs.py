@@ -285,6 +285,27 @@ def test_configuration_that_was_not_in_force_keeps_its_reason(started: Database)
     assert runs.medians(started, CAMPAIGN, ["before"]) == []
 
 
+def test_medians_of_some_sizes(started: Database) -> None:
+    put(started, build.run(), [Timed(bytes=4), Timed(bytes=8), Timed(bytes=16384)])
+    found = runs.medians(started, CAMPAIGN, ["before"], sizes={4, 16384, 5})
+    assert [one.case.bytes for one in found] == [4, 16384]
+    assert runs.medians(started, CAMPAIGN, ["before"], sizes=()) == []
+
+
+def test_the_span_of_a_campaign_is_that_of_its_launches(started: Database) -> None:
+    assert runs.span(started, CAMPAIGN) is None
+    for sequence, (begun, seconds) in enumerate(
+        [
+            ("2025-03-01T10:59:58Z", 5.0),
+            ("2025-03-01T10:00:01Z", 0.5),
+            ("2025-03-01T10:59:59Z", 1.0),
+        ]
+    ):
+        launch = build.run(sequence=sequence)
+        put(started, msgspec.structs.replace(launch, started=begun, seconds=seconds), [Timed()])
+    assert runs.span(started, CAMPAIGN) == ("2025-03-01T10:00:01Z", "2025-03-01T11:00:03+00:00")
+
+
 def test_medians_of_a_whole_campaign(started: Database) -> None:
     cases = [Timed(bytes=size) for size in range(500)]
     for sequence in range(12):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline import factors
+from plumbline.verify.independence import Dependence
 from plumbline.words import counted
 from plumbline_db.records import Footer, Header, Load, ProbeRecord
 from plumbline_db.runs import Surroundings
@@ -28,25 +29,33 @@ class Weakness(msgspec.Struct, frozen=True):
 
 class Conditions(msgspec.Struct, frozen=True):
     """Of all launches of a result: the factors of the first one, and why some are missing; what
-    varied and may; what weakens the result."""
+    varied and may; what weakens the result; of each table whether its launches depend on each
+    other."""
 
     factors: dict[str, str]
     missing: dict[str, str]
     varied: list[str]
     warnings: list[Weakness]
+    dependence: dict[str, Dependence] = {}
 
 
-def summary(launches: Sequence[Surroundings], build: Mapping[str, str]) -> Conditions:
-    """`launches` may be of several suites; `build` is what the library says of its build."""
+def summary(
+    launches: Sequence[Surroundings],
+    build: Mapping[str, str],
+    dependence: Mapping[str, Dependence] | None = None,
+) -> Conditions:
+    """`launches` may be of several suites; `build` is what the library says of its build;
+    `dependence` is that of each table, by stage."""
+    tables = dict(dependence or {})
+    weak = of_build(build) + of_tables(tables)
     if not launches:
-        return Conditions({}, {}, [], of_build(build))
+        return Conditions({}, {}, [], weak, tables)
     first = launches[0].header
     missing = {factor.name: factor.missing for factor in first.factors if factor.missing}
     known = {name: value for name, value in factors.facts(first).items() if name not in missing}
     differ = factors.differences(factors.named(launches), across_suites=True)
-    return Conditions(
-        known, missing, [one.text() for one in differ], of_launches(launches) + of_build(build)
-    )
+    varied = [one.text() for one in differ]
+    return Conditions(known, missing, varied, of_launches(launches) + weak, tables)
 
 
 class Foreign(msgspec.Struct, frozen=True):
@@ -117,6 +126,22 @@ def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
         "is quiet, or expect wide intervals and undecided cells"
     )
     return [Weakness("load", text)]
+
+
+def of_tables(tables: Mapping[str, Dependence]) -> list[Weakness]:
+    """Tables whose launches are no independent replicates."""
+    return [
+        Weakness(
+            "dependence",
+            f"{counted(found.launches, 'launch')} of the table `{stage}` depend on each other: the "
+            f"lag-1 autocorrelation of its log ratios is {found.value:.2f} (±{found.error:.2f} by "
+            f"chance, p {found.p:.2g}), so that more violations are false than alpha says and "
+            "intervals are too narrow; find what else runs by turns (frequency, other jobs), "
+            "measure again at another time (--new), and believe what both tables show",
+        )
+        for stage, found in tables.items()
+        if found.high
+    ]
 
 
 def of_header(header: Header) -> list[Weakness]:

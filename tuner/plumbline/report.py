@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import saving
+from plumbline import saving, spread
 from plumbline.conditions import Conditions, summary
 from plumbline.saving import Saving
 from plumbline.search.outcome import deciding, label
@@ -60,6 +60,7 @@ class Report(msgspec.Struct, frozen=True):
     conditions: Conditions
     saving: Saving | None = None
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
+    hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
 
     def of_benchmarks(self) -> bool:
         """Left by `plumbline overlap tune`."""
@@ -118,20 +119,24 @@ def read(db: Database, campaign_id: str | None) -> Report:
     finished = "after" in verdicts.stages(db, campaign.id)
     after = verdicts.get(db, campaign.id, "after") if finished else None
     kept = winners.get(db, campaign.id)
+    before = verdicts.get(db, campaign.id, "before")
+    hours = spread.hours(db, campaign)
+    depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
     return Report(
         campaign=campaign,
         machine=machines.machine(db, campaign.machine),
         library=library,
-        before=verdicts.get(db, campaign.id, "before"),
+        before=before,
         after=after,
-        winners=kept,
+        winners=spread.with_hours(kept, hours),
         searches=searches.all_searches(db, campaign.id),
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
-        conditions=summary(runs.surroundings(db, campaign.id), library.build),
+        conditions=summary(runs.surroundings(db, campaign.id), library.build, depends),
         saving=saving.of(db, campaign, after, kept),
         placed=started.lines(db, campaign.id),
+        hours=hours,
     )
 
 
@@ -157,6 +162,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "after": None if report.after is None else _stage(report.after, all_cells),
         "without_cells": report.without_cells(),
         "winners": [_winner(one) for one in report.winners],
+        "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
         "remaining": [

@@ -218,6 +218,8 @@ def facts(report: Report, *, paths: bool) -> Text:
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"
     ]
+    if report.hours is not None:
+        lines.append(report.hours.text())
     lines += [f"warning: {one.text}" for one in report.conditions.warnings]
     lines += [f"varied: {text}" for text in report.conditions.varied]
     if report.winners and paths:
