@@ -307,6 +307,7 @@ void pl_plan_free(struct pl_plan *plan)
     free(plan->cases);
     free(plan->pingpongs);
     free(plan->overlaps);
+    free(plan->arrivals.list);
     free(plan->text);
     *plan = (struct pl_plan){0};
 }

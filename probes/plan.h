@@ -8,6 +8,7 @@
 #include "nrep/nrep.h"
 #include "overlap/work.h"
 #include "sync/sync.h"
+#include "use/arrivals.h"
 #include "variant.h"
 
 #include <stdbool.h>
@@ -98,7 +99,8 @@ struct pl_plan {
     const struct pl_plain *plain; /* NULL: blocks in random order */
     enum pl_runtime runtime;
     enum pl_switch knobs;
-    int64_t window_ns; /* 0: by measurement */
+    int64_t window_ns;           /* 0: by measurement */
+    struct pl_arrivals arrivals; /* of cases with use=late */
     enum pl_cache_mode cache;
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps */
     int64_t budget_ms;        /* time limit; 0: none */

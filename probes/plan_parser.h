@@ -33,8 +33,9 @@ bool pl_finish_overlap(struct pl_parser *parser);
 /* What only the whole plan can tell. */
 bool pl_finish_plan(struct pl_parser *parser);
 
-/* Ways of use: the key of a case, and what only the whole plan can tell of them. */
+/* Ways of use: a key of cases, one of the set line, and what only the whole plan can tell. */
 bool pl_take_use(struct pl_parser *parser, const char *value);
+bool pl_take_arrival(struct pl_parser *parser, const char *value);
 bool pl_finish_uses(struct pl_parser *parser);
 
 /* Decimal digits only: no sign, no blank, no other base. False: refused with the range. */

@@ -165,6 +165,7 @@ const struct pl_key pl_set_keys[] = {
     {"knobs", take_knobs, false},
     {"window_us", take_window_us, false},
     {"plain", take_plain, false},
+    {"arrival", pl_take_arrival, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 
@@ -234,6 +235,11 @@ static bool windows(const struct pl_sync *scheme)
     return scheme->windows;
 }
 
+static bool arrivals(const struct pl_sync *scheme)
+{
+    return scheme->arrivals;
+}
+
 static bool budget(const struct pl_sync *scheme)
 {
     return scheme->budget;
@@ -270,6 +276,8 @@ static bool finish_idle(struct pl_parser *parser)
         {"budget_ms", !any_start(plan, budget) && plan->nrep.count == 0,
          "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a "
          "case with use=synchronised or a stopping rule (nrep)"},
+        {"arrival", !any_start(plan, arrivals),
+         "no case has use=late; leave it out, or add such a case"},
         {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
         {"clock_sync", no_clocks, no_clock},
         {"clock_fit_ms", no_clocks, no_clock},

@@ -219,6 +219,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
 void pl_record_samples(struct pl_record *record, int case_id, int block,
                        const struct pl_series *series, const struct pl_counters *counters)
 {
+    const struct pl_sync *scheme = series->start->scheme;
     struct pl_json *json = start(record, "samples");
     pl_json_integer(json, "case", case_id);
     pl_json_integer(json, "block", block);
@@ -233,7 +234,7 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_integer(json, "late", series->late);
     pl_json_integer(json, "overrun", series->overrun);
     pl_json_integer(json, "window_ns",
-                    series->start->scheme->windows ? series->start->window_ns : 0);
+                    scheme->windows || scheme->arrivals ? series->start->window_ns : 0);
     pl_json_bool(json, "budget_spent", series->budget_spent);
     pl_counters_json(json, counters);
     end(record);

@@ -27,7 +27,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
 
     pl_config_enter(config);
-    pl_series_begin(series, c);
+    pl_series_begin(series, c, block);
     series->start->budget_end_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
     pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
@@ -65,6 +65,8 @@ static bool open_series(const struct pl_timing *timing, struct pl_series *all)
         const struct pl_start common = {.world = &group->world,
                                         .clock = plan->clock,
                                         .global = &timing->global->model,
+                                        .arrivals = &plan->arrivals,
+                                        .seed = plan->seed,
                                         .crowded = timing->global->crowded};
         if (group->comm != MPI_COMM_NULL && !pl_series_open(&all[i], longest_series(plan), &common))
             good = false;

@@ -104,7 +104,7 @@ static int64_t estimate(struct pl_series *series)
     return ns[TRIALS / 2];
 }
 
-void pl_series_begin(struct pl_series *series, const struct pl_case *c)
+void pl_series_begin(struct pl_series *series, const struct pl_case *c, int block)
 {
     const struct pl_way way = pl_way_of(series->plan, c);
     struct pl_start *start = start_of(series, way.scheme);
@@ -115,11 +115,12 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c)
     series->way = way;
     series->start = start;
     start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
-    start->window_ns = *window_ns ? *window_ns : series->plan->window_ns;
+    start->block = block;
+    start->window_ns = *window_ns || !start->scheme->windows ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comms[series->group]);
     pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
-    if (start->scheme->windows && start->window_ns == 0)
+    if ((start->scheme->windows || start->scheme->arrivals) && start->window_ns == 0)
         about = estimate(series);
     if (start->scheme->begin)
         start->scheme->begin(start, about);

@@ -33,7 +33,7 @@ struct pl_series {
     int64_t *begin_ns, *end_ns; /* of each repetition, on this rank's timer */
     int64_t *values;            /* what ranks exchange: 3 room + 1 */
     unsigned char *validity;    /* enum pl_validity of each repetition */
-    int64_t *windows;           /* by case of the plan: the window in use; 0: not chosen yet */
+    int64_t *windows; /* by case of the plan: window_ns of its starts; 0: not chosen yet */
 
     /* What pl_series_run found; on rank 0. `ns` holds `warmup` values and then `count` samples of
      * valid repetitions; of a stream, one sample. */
@@ -51,8 +51,8 @@ struct pl_series {
 bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_start *common);
 void pl_series_close(struct pl_series *series);
 
-/* Sets up a case: arguments, data, start scheme, budget. Collective. */
-void pl_series_begin(struct pl_series *series, const struct pl_case *c);
+/* Sets up a case for a block: arguments, data, start scheme, budget. Collective. */
+void pl_series_begin(struct pl_series *series, const struct pl_case *c, int block);
 
 /* `warmup` repetitions and then `reps` (together at most `room`), timed alike. Collective. May be
  * called again for the same case; results are those of the last call. */

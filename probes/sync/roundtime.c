@@ -6,18 +6,13 @@
  * repetition costs two trees more than one of the window scheme, and none is lost to a window that
  * is too short. */
 #include "measure/world.h"
-#include "sync/announce.h"
+#include "sync/round.h"
 
 #include <stdlib.h>
 
-struct round {
-    struct pl_announce announce;
-    enum pl_arrival arrival;
-};
-
 static bool open_round(struct pl_start *start)
 {
-    struct round *round = calloc(1, sizeof *round);
+    struct pl_round *round = calloc(1, sizeof *round);
     start->own = round;
     if (pl_p2p_agree(start->world, !round))
         return false;
@@ -33,22 +28,14 @@ static void close_round(struct pl_start *start)
 
 static bool start_round(struct pl_start *start)
 {
-    struct round *round = start->own;
-    int64_t global_ns, none = 0;
-    if (!pl_announce_next(&round->announce, start, &global_ns, &none))
-        return false;
-    round->arrival = pl_announce_wait(&round->announce, start, global_ns);
-    return true;
+    return pl_round_start(start->own, start, 0);
 }
 
 static enum pl_validity finish(struct pl_start *start, int64_t begin_ns, int64_t end_ns)
 {
-    struct round *round = start->own;
     (void)begin_ns;
     (void)end_ns;
-    int64_t worst = pl_p2p_agree(start->world, round->arrival);
-    pl_announce_learn(&round->announce, worst == PL_MISSED);
-    return worst == PL_IN_TIME ? PL_VALID : PL_LATE;
+    return pl_round_finish(start->own, start);
 }
 
 const struct pl_sync pl_sync_roundtime = {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_arrivals; /* use/arrivals.h */
 struct pl_world;
 struct pl_sync;
 
@@ -18,11 +19,14 @@ struct pl_start {
     const struct pl_sync *scheme;
     const struct pl_world *world;
     const struct pl_clock *clock;
-    const struct pl_model *global; /* from this rank's timer to the global clock */
-    bool crowded;                  /* more ranks than processing units: who waits gives way */
-    int64_t window_ns;             /* the plan's, or the one in use; 0: to be chosen */
-    int64_t budget_end_ns;         /* rank 0's timer: no repetition of this case starts later */
-    void *own;                     /* of the scheme */
+    const struct pl_model *global;      /* from this rank's timer to the global clock */
+    bool crowded;                       /* more ranks than processing units: who waits gives way */
+    int64_t window_ns;                  /* the plan's, or the one in use; 0: to be chosen */
+    const struct pl_arrivals *arrivals; /* the plan's */
+    uint64_t seed;                      /* the plan's */
+    int block;                          /* under way */
+    int64_t budget_end_ns; /* rank 0's timer: no repetition of this case starts later */
+    void *own;             /* of the scheme */
 };
 
 /* What `finish` says of a repetition. */
@@ -34,13 +38,14 @@ struct pl_sync {
     bool global_clock; /* starts by the global clock */
     bool budget;       /* `start` heeds budget_end_ns */
     bool windows;      /* starts lie window_ns apart; where it is 0, `begin` finds one */
+    bool arrivals;     /* ranks start up to window_ns apart, which `begin` finds */
     bool repeats;      /* `finish` answers alike on all ranks: what is invalid is repeated */
 
     /* Once a launch, collective; NULL where there is nothing to do. False: out of memory. */
     bool (*open)(struct pl_start *start);
     void (*close)(struct pl_start *start);
     /* Before the repetitions of a case in a block, collective; may be NULL. `estimate_ns`: about
-     * what a repetition takes, equal on all ranks; only where a window is to be found, else 0. */
+     * what a repetition takes, equal on all ranks; only where window_ns is to be found, else 0. */
     void (*begin)(struct pl_start *start, int64_t estimate_ns);
     /* Collective; true when this rank may begin; false, on all ranks alike, when the budget is
      * used up. */

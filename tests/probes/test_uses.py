@@ -15,7 +15,7 @@ from tests.probes.launch import Launch, Probe
 pytestmark = pytest.mark.mpi
 
 LAUNCHES = 4
-USES = ("synchronised", "after_barrier", "loop", "stream")
+USES = ("synchronised", "after_barrier", "loop", "stream", "late")
 OLD_CASE = (
     '{"record":"case","case":7,"function":"MPI_Bcast","variant":"default","config":"default",'
     '"bytes":8,"bytes_moved":8,"type":"MPI_BYTE","op":"MPI_BOR","root":0,"ranks":0,"reps":3,'
@@ -98,11 +98,13 @@ def test_ranks_that_leave_early(probe: Probe, pipeline: Path, ranks: int) -> Non
 
 @pytest.mark.parametrize("slow", [0, 3])
 def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
-    """One rank of four sleeps 3 ms."""
+    """One rank of four sleeps 3 ms. When another comes late by that, the sleep is over by then."""
 
     def right(ns: dict[str, float]) -> bool:
-        others = [ns[use] for use in USES if use != "loop"]
-        return min(others) > 2_990_000 and 748_000 < ns["loop"] < 0.5 * min(others)
+        largest = min(ns[use] for use in ("synchronised", "after_barrier", "stream"))
+        return (
+            largest > 2_990_000 and 748_000 < ns["loop"] < 0.5 * largest and ns["late"] < 1_000_000
+        )
 
     some_launch(
         probe,
@@ -111,6 +113,59 @@ def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
         right,
         {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
     )
+
+
+LATE = "case id=0 function=MPI_Bcast bytes=8 use=late reps=6\n"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("late", ["nobody", "first", "last"])
+def test_who_comes_late_does_not_count(probe: Probe, pipeline: Path, late: str, ranks: int) -> None:
+    """A chain of sleeps of 5 ms. When its first rank comes 30 ms after the others, they wait for
+    all of it; when its last one does, all but its own sleep is over."""
+    step = 5_000_000
+    offsets = [0] * ranks
+    if late != "nobody":
+        offsets[0 if late == "first" else -1] = 30_000_000
+    sleeps = 1 if late == "last" else ranks
+
+    some_launch(
+        probe,
+        f"set blocks=1 warmup=0 arrival=list:{','.join(map(str, offsets))}\n{LATE}",
+        ranks,
+        lambda ns: sleeps * step <= ns["late"] < (sleeps + 0.9) * step,
+        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": str(step)},
+        ("late",),
+    )
+
+
+@pytest.mark.parametrize("arrival", ["one", "uniform"])
+def test_arrivals_are_drawn_anew_each_time(probe: Probe, pipeline: Path, arrival: str) -> None:
+    """A chain of two sleeps of 5 ms, whose ranks come up to 20 ms late: in about half of the
+    repetitions the first one comes last, so that both sleeps count; else the other does."""
+
+    lines = f"set blocks=1 warmup=0 budget_ms=8000 arrival={arrival}:20000000\n{LATE}"
+    environment = {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"}
+    for _ in range(LAUNCHES):
+        (record,) = probe.run(lines.replace("reps=6", "reps=30"), 2, environment).samples
+        assert record.window_ns == 20_000_000
+        long = sum(value > 9_500_000 for value in record.ns)
+        if 5 <= long <= 25 and len(record.ns) - long >= 5:
+            return
+    raise AssertionError(record)
+
+
+def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipeline: Path) -> None:
+    """Blocks keep what the first one has found."""
+    launch = probe.run(
+        f"set blocks=2 warmup=0\n{LATE}",
+        2,
+        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"},
+    )
+    assert launch.code == 0, launch.stderr
+    first, second = launch.samples
+    assert first.window_ns == second.window_ns
+    assert 7_500_000 < first.window_ns < 60_000_000
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -127,7 +182,7 @@ def test_all_ways_in_one_plan(probe: Probe, ranks: int) -> None:
         ranks,
     )
     assert launch.code == 0, launch.stderr
-    assert [launch.cases[i].use for i in (0, 1, 2, 3, 8, 9, 13)] == [*USES, "", "", "stream"]
+    assert [launch.cases[i].use for i in (0, 1, 2, 3, 4, 8, 9, 13)] == [*USES, "", "", "stream"]
     assert all(sorted(order) == sorted(launch.cases) for order in launch.orders)
     assert launch.orders[0] != launch.orders[1]
     assert len(launch.samples) == 3 * len(launch.cases)
@@ -138,9 +193,12 @@ def test_all_ways_in_one_plan(probe: Probe, ranks: int) -> None:
         elif use == "synchronised":
             assert len(record.ns) + record.late + record.overrun == 6 or record.budget_spent
             assert record.window_ns > 0
+        elif use == "late":
+            assert len(record.ns) == 6 or record.budget_spent
+            assert record.window_ns > 0  # about what the call takes
         else:
             assert (len(record.warmup_ns), len(record.ns)) == (warmup, 6)
-        assert use == "synchronised" or record.window_ns == 0
+        assert use in ("synchronised", "late") or record.window_ns == 0
 
 
 def test_what_a_stream_takes_is_timed_time(probe: Probe) -> None:
@@ -174,7 +232,7 @@ def test_only_what_is_taken_on_the_global_clock_is_too_short_for_it(probe: Probe
     )
     assert launch.code == 0, launch.stderr
     refused = [line for line in raw(launch) if line["record"] == "refused"]
-    assert [line["case"] for line in refused] == [0]
+    assert [line["case"] for line in refused] == [0, 4]
     assert [line["record"] for line in raw(launch)].count("clock_sync") == 1
 
 

@@ -67,7 +67,7 @@ static void check_accepted(void)
     CHECK(plan.configs[2].knob_count == 2);
     CHECK_TEXT(plan.configs[2].knobs[1].name, "knob_b");
     CHECK_TEXT(plan.configs[2].knobs[1].value, "x=y");
-    CHECK(plan.cases[0].run == pl_call_pmpi && plan.cases[0].config == 2);
+    CHECK(plan.cases[0].run == pl_call_next && plan.cases[0].config == 2);
     CHECK(plan.cases[1].variant != NULL && plan.cases[1].run == plan.cases[1].variant->run);
     CHECK(plan.cases[2].root == 3);
 
@@ -237,6 +237,39 @@ static void check_uses(void)
         refused(FIRST "set clock_sync=jk\n" USE("stream"), 2, "clock_sync=jk", "use=synchronised"));
 }
 
+static void check_arrivals(void)
+{
+    CHECK(parse(FIRST USE("late")) && pl_plan_is_global(&plan) && !plan.arrivals.given);
+    CHECK(plan.arrivals.kind == PL_ARRIVALS_ONE && plan.arrivals.ns == 0);
+    struct pl_way way = pl_way_of(&plan, &plan.cases[0]);
+    CHECK(way.scheme->arrivals && way.scheme->budget && way.span == PL_SPAN_LAST_TO_LAST);
+    CHECK(parse(FIRST "set arrival=one:0\n" USE("late")) && plan.arrivals.given);
+    CHECK(parse(FIRST "set arrival=uniform:1000000000 budget_ms=9\n" USE("late")));
+    CHECK(plan.arrivals.kind == PL_ARRIVALS_UNIFORM && plan.arrivals.ns == 1000000000);
+    CHECK(parse(FIRST USE("late") "set arrival=list:7,0,900,30\n"));
+    CHECK(plan.arrivals.kind == PL_ARRIVALS_LIST && plan.arrivals.count == 4);
+    CHECK(plan.arrivals.ns == 900 && plan.arrivals.list[0] == 7 && plan.arrivals.list[3] == 30);
+    CHECK(parse_bytes(FIRST "set arrival=list:7,0\n" USE("late"),
+                      strlen(FIRST "set arrival=list:7,0\n" USE("late")), 0));
+
+    CHECK(refused(FIRST "set arrival=one:5\n" CASE, 2, "arrival=one:5", "use=late"));
+    CHECK(refused(FIRST "set arrival=one:5\n" USE("loop"), 2, "arrival=one:5", "use=late"));
+    CHECK(refused(FIRST "set arrival=file:x\n" USE("late"), 2, "arrival=file:x", "list:NS"));
+    CHECK(refused(FIRST "set arrival=one\n" USE("late"), 2, "arrival=one", "one:NS"));
+    CHECK(refused(FIRST "set arrival=one:\n" USE("late"), 2, "arrival=one:", "whole number"));
+    CHECK(refused(FIRST "set arrival=uniform:1000000001\n" USE("late"), 2,
+                  "arrival=uniform:1000000001", "to 1000000000"));
+    CHECK(refused(FIRST "set arrival=list:1,2,,3\n" USE("late"), 2, "arrival=list:1,2,,3",
+                  "whole number"));
+    CHECK(refused(FIRST "set arrival=list:1,2,3,99999999999999999999999999\n" USE("late"), 2,
+                  "arrival=list:1,2,3,99999999999999999999999999", "whole number"));
+    CHECK(refused(FIRST "set arrival=list:1,2,3\n" CASE USE("late"), 2, "arrival=list:…",
+                  "line 4 runs on 4 ranks"));
+    CHECK(refused(FIRST "set arrival=list:1,2,3,4\n" USE("late ranks=2"), 2, "arrival=list:…",
+                  "2 ranks"));
+    CHECK(parse(FIRST "set arrival=list:1,2\n" CASE USE("late ranks=2") "\n"));
+}
+
 static void check_whole_lines(void)
 {
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast variant=gather_as_reduce bytes=8\n", 2,
@@ -270,6 +303,7 @@ int main(void)
     check_keys();
     check_rules();
     check_uses();
+    check_arrivals();
     check_whole_lines();
     pl_plan_free(&plan);
     return check_done();

@@ -16,13 +16,29 @@
 enum { SHUFFLES = 2000, MOST = 32 };
 
 /* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
- * plain loop in place of global run times and of what belongs to start schemes. */
+ * plain loop in place of global run times, of what belongs to start schemes, and of ways of use. */
 static const char *const set_tokens[] = {
-    "run=r",           "seed=77",          "blocks=3",        "warmup=2",
-    "rewarm=4",        "sync=window",      "clock=monotonic", "clock_sync=skampi",
-    "clock_fit_ms=33", "clock_multiple=7", "runtime=global",  "knobs=call",
-    "window_us=250",   "cache=overwrite",  "budget_ms=1234",  "nrep=rse:0.5,cov_mean:0.25/9",
-    "nrep_min=5",      "nrep_step=6",      "nrep_max=40",     "plain=series",
+    "run=r",
+    "seed=77",
+    "blocks=3",
+    "warmup=2",
+    "rewarm=4",
+    "sync=window",
+    "clock=monotonic",
+    "clock_sync=skampi",
+    "clock_fit_ms=33",
+    "clock_multiple=7",
+    "runtime=global",
+    "knobs=call",
+    "window_us=250",
+    "cache=overwrite",
+    "budget_ms=1234",
+    "nrep=rse:0.5,cov_mean:0.25/9",
+    "nrep_min=5",
+    "nrep_step=6",
+    "nrep_max=40",
+    "plain=series",
+    "arrival=uniform:909",
 };
 static const char *const case_tokens[] = {
     "id=4",
@@ -91,11 +107,13 @@ static void describe(const char *source, struct text *text)
         add(text, line);
     } else {
         snprintf(line, sizeof line,
-                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64 " %s\n",
+                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64
+                 " %s %d %" PRId64 "\n",
                  plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
                  plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
                  (int)plan.runtime, (int)plan.knobs, plan.window_ns, (int)plan.cache,
-                 plan.budget_ms, plan.plain ? plan.plain->name : "-");
+                 plan.budget_ms, plan.plain ? plan.plain->name : "-", (int)plan.arrivals.kind,
+                 plan.arrivals.ns);
         add(text, line);
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
@@ -112,6 +130,9 @@ static void describe(const char *source, struct text *text)
 
 #define FIRST "plumbline-plan 1\n"
 #define PLAIN "config id=c1 knob=1\ncase id=0 function=MPI_Bcast bytes=8\n"
+#define LATE PLAIN "case id=1 function=MPI_Bcast bytes=8 use=late\n"
+
+static const char *other_lines = LATE;
 
 static void plan_text(struct text *text, const char *word, const char *const *tokens, int count,
                       bool above)
@@ -120,7 +141,7 @@ static void plan_text(struct text *text, const char *word, const char *const *to
     add(text, FIRST);
     if (above)
         add_line(text, word, tokens, count);
-    add(text, PLAIN);
+    add(text, other_lines);
     if (!above)
         add_line(text, word, tokens, count);
 }
@@ -221,13 +242,15 @@ int main(void)
     loop_count = without(loops, loop_count, "window_us", loops);
     loop_count = without(loops, loop_count, "budget_ms", loops);
     loop_count = without(loops, loop_count, "cache", loops);
+    loop_count = without(loops, loop_count, "arrival", loops);
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
-    CHECK(each_key_counts(loops, loop_count));
     CHECK(same_in_any_order("set", fixed, fixed_count, true));
     CHECK(same_in_any_order("set", ruled, ruled_count, true));
-    CHECK(same_in_any_order("set", loops, loop_count, true));
     CHECK(same_in_any_order("case", case_tokens, CASE_TOKENS, false));
+    other_lines = PLAIN;
+    CHECK(each_key_counts(loops, loop_count));
+    CHECK(same_in_any_order("set", loops, loop_count, true));
     return check_done();
 }
