@@ -16,6 +16,7 @@ class Asked(msgspec.Struct, frozen=True):
     bind: str = ""
     map_by: str = ""
     environment: dict[str, str] = {}
+    preload: list[str] = []
     use: str = ""
     sync: str = ""
 
@@ -43,6 +44,8 @@ def use(campaign: Campaign) -> str:
 
 def fixed(campaign: Campaign) -> str:
     """`NAME=value …`, the variables that were in force in every launch; empty without any."""
-    return " ".join(
-        f"{name}={value}" for name, value in sorted(asked(campaign).environment.items())
+    known = asked(campaign)
+    variables = known.environment | (
+        {"LD_PRELOAD": ":".join(known.preload)} if known.preload else {}
     )
+    return " ".join(f"{name}={value}" for name, value in sorted(variables.items()))

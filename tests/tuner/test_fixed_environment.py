@@ -27,7 +27,6 @@ YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 @pytest.mark.parametrize(
     "name",
     [
-        "LD_PRELOAD",
         "PLUMBLINE_PROFILE",
         "OMPI_MCA_coll_tuned_bcast_algorithm",
     ],

@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import os
 from collections.abc import Sequence, Set
+from pathlib import Path
 
 import msgspec
 
@@ -41,6 +42,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     placement = settings.placement(bench.launcher.processing_units())
     site = site_rules.find(bench, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
+    more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.preloaded]
     return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out, more=more)
 
 

@@ -17,7 +17,7 @@ from plumbline.campaign import starter
 from plumbline.measure import culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings, stored
-from plumbline.starter import Starter
+from plumbline.starter import PRELOAD, Starter
 from plumbline.words import counted
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import exports, machines, started, winners
@@ -93,6 +93,10 @@ def environment(found: Files) -> dict[str, str]:
     bench = found.bench
     needed = bench.installation.environment | bench.family.environment(bench.installation)
     own = os.environ | needed | found.settings.fixed
+    preloaded = found.settings.preloaded
+    if preloaded:
+        theirs = [name for name in own.get(PRELOAD, "").split(":") if name]
+        own[PRELOAD] = ":".join(dict.fromkeys([*preloaded, *theirs]))
     return own | proof.environment_of(found.script, own)
 
 
@@ -138,6 +142,8 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
     ranks = starter(found.bench, found.settings)
+    if found.settings.preloaded:
+        ranks.preload(found.settings.preloaded)
     # What an earlier command has left of its jobs proves nothing now.
     ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
     clean = ranks.clean_environment()

@@ -97,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     hosts: several machines in place of this one (docs/clusters.md); nodes: how many of them, the
     first ones (unset: all).
     environment: variables that are in force in every launch, and are not searched.
+    preload: libraries that every launch preloads, behind ours (docs/profile.md says why).
     profile: an application's calls (a file of `plumbline profile`; docs/application.md). Then
     `sizes` (unset: none) are measured beside the application's own.
     """
@@ -134,6 +135,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     environment: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     all: bool | msgspec.UnsetType = msgspec.UNSET
     settings: bool | list[str] | msgspec.UnsetType = msgspec.UNSET
+    preload: list[str] | msgspec.UnsetType = msgspec.UNSET
     profile: Application | msgspec.UnsetType = msgspec.UNSET
 
     @property
@@ -144,6 +146,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def fixed(self) -> dict[str, str]:
         """Variables that are in force in every launch."""
         return {} if isinstance(self.environment, msgspec.UnsetType) else self.environment
+
+    @property
+    def preloaded(self) -> list[str]:
+        """Libraries of the user's that every launch preloads, in this order."""
+        return [] if isinstance(self.preload, msgspec.UnsetType) else self.preload
 
     @property
     def application(self) -> Application | None:
@@ -265,6 +272,12 @@ def read(path: Path) -> dict[str, Any]:
         keys = values.get(table)
         if isinstance(keys, dict) and isinstance(keys.get(key), str) and keys[key]:
             keys[key] = str(path.absolute().parent / keys[key])
+    if isinstance(values.get("preload"), list):
+        here = path.absolute().parent
+        values["preload"] = [
+            str(here / name) if isinstance(name, str) and name else name
+            for name in values["preload"]
+        ]
     if isinstance(values.get("profile"), str) and values["profile"]:
         values["profile"] = str(path.absolute().parent / values["profile"])
     return values
@@ -316,6 +329,13 @@ def _checked(where: str, settings: Settings) -> Settings:
     unfit = [name for name in settings.fixed if not _VARIABLE.match(name)]
     if unfit:
         raise UsageError(f"{where}: environment: {unfit[0]!r} is no name of a variable")
+    if "LD_PRELOAD" in settings.fixed:
+        raise UsageError(
+            f"{where}: environment: LD_PRELOAD: a campaign searches with a library of its own, "
+            'which comes first; name others by the key preload = ["/path/tool.so"]'
+        )
+    if settings.preloaded:
+        _require_libraries(where, settings)
     scheduled = [key for key in SCHEDULERS if getattr(settings, key) is not msgspec.UNSET]
     unfit_nodes = simulated and _unfit(msgspec.structs.replace(settings, nprocs=nprocs))
     problems = {
@@ -371,6 +391,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         nprocs=nprocs,
         hosts=hosts,
         environment=dict(sorted(settings.fixed.items())) or msgspec.UNSET,
+        preload=list(dict.fromkeys(settings.preloaded)) or msgspec.UNSET,
         sizes=sorted(set(settings.sizes)),
         launches_max=settings.launches_max or max(LAUNCHES_MAX, 2 * settings.launches),
         functions=sorted(set(settings.functions)),
@@ -384,6 +405,28 @@ def _checked(where: str, settings: Settings) -> Settings:
         else settings.sync,
         all=True if settings.tunes_all else msgspec.UNSET,
     )
+
+
+# The loader, Open MPI's list, hydra's file and Intel MPI's tools take paths apart at these.
+_TAKEN_APART = re.compile(r"[\s;:,=$'\"\\#]")
+
+
+def _require_libraries(where: str, settings: Settings) -> None:
+    """Raises UsageError for what cannot be preloaded."""
+    if settings.simulation is not None:
+        raise UsageError(
+            f"{where}: preload: simulated ranks are no processes to preload into; link the library "
+            "into the program (docs/simulated.md)"
+        )
+    for name in settings.preloaded:
+        if not Path(name).is_file():
+            raise UsageError(f"{where}: preload: there is no file {name!r}; name a library")
+        unfit = _TAKEN_APART.search(name)
+        if unfit:
+            raise UsageError(
+                f"{where}: preload: {name}: mpirun or the loader would split this path at "
+                f"{unfit[0]!r}; move it to a path without"
+            )
 
 
 def _use(settings: Settings) -> str | msgspec.UnsetType:

@@ -33,6 +33,8 @@ from plumbline_db.records import (
 # With which level of threads the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
 
+PRELOAD = "LD_PRELOAD"
+
 # How the reason begins of a launch that was ended when its time was up.
 NO_END = ("no end after", "not at its end after")
 
@@ -64,6 +66,12 @@ class Starter:
             self._queue = launcher
         self._probe = probe
         self._timeout_seconds = timeout_seconds
+
+    def preload(self, libraries: Sequence[str]) -> None:
+        """Libraries of the user's that every launch preloads from now on. Exported files put ours
+        before them."""
+        if libraries:
+            self._fixed[PRELOAD] = ":".join(libraries)
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
@@ -194,9 +202,17 @@ class Starter:
             placement=placement or self.placement,
             folder=folder,
             environment=self.clean_environment() | extra,
-            extra=self._fixed | extra,
+            extra=self._beyond(extra),
             timeout_seconds=self._timeout_seconds,
         )
+
+    def _beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks
+        what they preload, the variable beside it would take its place."""
+        found = self._fixed | dict(extra)
+        if any(f"{PRELOAD}=" in value for value in extra.values()):
+            found.pop(PRELOAD, None)
+        return found
 
     def _result(
         self,
