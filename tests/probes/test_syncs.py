@@ -88,7 +88,7 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
     assert first.window_ns > 1000
     assert second.window_ns >= first.window_ns  # a case keeps the window that it has found
     for record in launch.samples:
-        assert len(record.ns) + record.late + record.overrun == 64
+        assert len(record.ns) + record.late + record.overrun == 64 or record.budget_spent
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -246,6 +246,23 @@ def test_without_a_use_records_are_what_they_were(probe: Probe) -> None:
     assert not [line for line in raw(launch) if line["record"].startswith("clock")]
 
 
+def test_what_has_no_valid_sample_is_refused(probe: Probe, pipeline: Path) -> None:
+    """Calls of 20 ms, and a budget of one: it is over before the first repetition. The other ways
+    have no budget."""
+    launch = probe.run(
+        "set blocks=2 warmup=0 budget_ms=1\n" + used("function=MPI_Bcast bytes=8 reps=2"),
+        2,
+        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "10000000"},
+    )
+    found = samples(launch)
+    assert {use: len(ns) for use, ns in found.items()} == (
+        {"synchronised": 0, "late": 0, "after_barrier": 4, "loop": 4, "stream": 2}
+    )
+    refused = {line["case"]: line["reason"] for line in raw(launch) if line["record"] == "refused"}
+    assert sorted(refused) == [USES.index("synchronised"), USES.index("late")]
+    assert all("budget_ms" in reason for reason in refused.values())
+
+
 def test_a_stopping_rule_looks_at_each_way(probe: Probe) -> None:
     uses = ("after_barrier", "loop", "synchronised")
     launch = probe.run(
