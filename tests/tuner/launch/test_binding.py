@@ -11,12 +11,16 @@ from plumbline import libraries, machine, paths
 from plumbline.launch import launcher_for
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement, here
 from plumbline.plan import Plan, PlanCase
 from plumbline.readback import units
 from plumbline.starter import Starter
+from plumbline_db import runs, started
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Header
+from tests.db import build
 from tests.tuner.simulated import ROOT
 
 pytestmark = pytest.mark.mpi
@@ -107,3 +111,23 @@ def test_a_library_that_does_not_bind() -> None:
         pytest.skip("needs Open MPI and two cores")
     with pytest.raises(PlumblineError, match=r"rank 0 may run on .*though bind = core"):
         bindings(starter(Loose(), found, bind="core"))
+
+
+def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
+    """Under the real mpirun: two suites, each placed in its way; the stored words say which."""
+    family, found = libraries.find()
+    if family.name != "openmpi":
+        pytest.skip("the mpirun on PATH is not Open MPI's")
+    ranks = starter(family, found, ppn=2 * machine.processing_units())
+    campaign = build.started(db)
+    lab = Laboratory(db, campaign.id, ranks)
+    lab.launch("before", 0, PLAN, {})
+    Series(lab, "accept-1", PLAN, {}, ranks.plain).advance(2)
+    lab.launch("before", 1, PLAN, {})
+    every = [launch.header.binding for launch in runs.surroundings(db, campaign.id)]
+    assert every[0] == every[3] != every[1] == every[2]
+    measured, accepted = started.lines(db, campaign.id)
+    assert measured.endswith("--oversubscribe --bind-to core:overload-allowed")
+    assert accepted.endswith("--oversubscribe")
+    with pytest.raises(PlumblineError, match="binding"):
+        lab.launch("accept-1", 2, PLAN, {})
