@@ -3,6 +3,7 @@ the judgement. Starts launches, prints nothing, keeps nothing in the database.""
 
 from __future__ import annotations
 
+import statistics as numbers
 from collections.abc import Sequence
 
 import msgspec
@@ -23,6 +24,7 @@ from .sides import Refused, Sides
 LEAST_PAIRS = 6  # fewer have no 95 % interval
 AGAIN_PAIRS = 12  # at least: so many that a correction over dozens of suspects leaves something
 ITERATIONS = 100
+WIDE = 2.0
 
 
 class Acceptance(msgspec.Struct, frozen=True):
@@ -87,6 +89,7 @@ def run(
             notes.append(f"left out: {error}")
     if sides.left_out:
         notes.append(f"on neither side, though set in this shell: {', '.join(sides.left_out)}")
+    notes += _wide([cell for _, judgement in judged for cell in judgement.cells])
     return _acceptance(found, winners, judged, pairs, seed, notes)
 
 
@@ -159,6 +162,17 @@ def _of(offered: Sequence[Cell], slow: Sequence[Reading]) -> list[Cell]:
     """What is offered of them. A program may say more of a cell than it was asked."""
     known = {one.cell for one in slow} | {Cell(one.cell.function, one.cell.bytes) for one in slow}
     return [cell for cell in offered if cell in known]
+
+
+def _wide(cells: Sequence[CellSeen]) -> list[str]:
+    """Where most cells are too uncertain to say anything of use."""
+    widths = [one.seen.high / one.seen.low for one in cells if one.seen.low and one.seen.high]
+    if not widths or (width := numbers.median(widths)) < WIDE:
+        return []
+    return [
+        f"half of all intervals reach over a factor of {width:.1f} and more: the machine was busy, "
+        "or calls are very uneven here; an idle machine or more --pairs say more"
+    ]
 
 
 def _acceptance(

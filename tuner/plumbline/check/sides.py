@@ -12,8 +12,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from plumbline import proof
-from plumbline.campaign import starter
+from plumbline import campaign, proof
 from plumbline.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
@@ -64,7 +63,7 @@ class Sides:
         self.placement = placement_of(found.settings, bench.launcher.processing_units(), bind)
         self._found = found
         self._progress = progress
-        ranks = starter(bench, found.settings)
+        ranks = campaign.starter(bench, found.settings)
         self._clean = ranks.clean_environment()
         self._extra: dict[Side, dict[str, str]] = {
             "tuned": proof.environment_of(found.script, self._clean),
@@ -98,10 +97,21 @@ class Sides:
             found: dict[Side, dict[Reading, float]] = {"tuned": {}, "plain": {}}
             for words in program.launches(offered, loops, seed + pair):
                 for side in sides:
-                    found[side] |= self._launch(program, offered, words, side)
+                    found[side] |= self._blamed(program, offered, words, side)
             times.tuned.append(found["tuned"])
             times.plain.append(found["plain"])
         return times
+
+    def _blamed(
+        self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
+    ) -> Seconds:
+        """A launch; one that fails with the files is their fault if it does not without them."""
+        try:
+            return self._launch(program, offered, words, side)
+        except PlumblineError:
+            if side == "tuned":
+                self._launch(program, offered, words, "plain")
+            raise
 
     def _launch(
         self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
