@@ -241,7 +241,8 @@ class SimulatedStarter(Starter):
             cost, outcome = self._answer(case, knobs, rules)
             own = chance.gauss(0, self._case_noise)
             if outcome == "ok":
-                names = {case.variant, *knobs.values()}
+                decided = knobs or rules.knobs(case.function, self.placement.nprocs, case.bytes)
+                names = {case.variant, *(decided or {}).values()}
                 for (name, word), factor in self._costs.where.items():
                     cost *= factor if name in names and word in (case.use, case.type) else 1.0
                 nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns

@@ -1,0 +1,71 @@
+"""Winners that hold for whole launches are tried in all circumstances, in turn with the default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline import tables
+from plumbline.acceptance_in_turn import harm
+from plumbline.measure import Laboratory
+from plumbline.proof import environment_of
+from plumbline.settings import load
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Winner
+from plumbline_exporters import env
+from plumbline_exporters.registry import write
+from tests.exporters.bundles import bundle, tuned
+from tests.tuner.simulated import LATENCY, Costs, SimulatedStarter
+
+SIZES = {name: [64, 512, 4096] for name in LATENCY if name != "MPI_Reduce_local"}
+RING = ("MPI_Allreduce", "rabenseifner")
+WINNER = tuned(*RING, 64, 512)
+
+
+def hurt(
+    db: Database, campaign: Campaign, folder: Path, costs: Costs
+) -> tuple[list[tuple[Winner, str]], SimulatedStarter]:
+    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
+    starter = SimulatedStarter(costs, launch_noise=0.1)
+    write(bundle(WINNER, directory=str(folder)), ["env"])
+    environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
+    found = harm(
+        Laboratory(db, campaign.id, starter),
+        "accept-cold-1",
+        tables.plan(settings, []),
+        settings,
+        environment,
+        [WINNER],
+        [WINNER],
+        SIZES,
+        placement=None,
+        crowded=True,
+    )
+    return found, starter
+
+
+def test_what_is_faster_everywhere_stays(db: Database, campaign: Campaign, tmp_path: Path) -> None:
+    found, starter = hurt(db, campaign, tmp_path, Costs(algorithm={RING: lambda *_: 0.8}))
+    assert found == []
+    sides = ["accept-cold-1", "accept-cold-1-default"]
+    assert [suite for suite, _ in starter.launches] == sides * 9
+
+
+@pytest.mark.parametrize("word", ["loop", "stream", "MPI_FLOAT"])
+def test_slower_in_one_circumstance_is_seen(
+    db: Database, campaign: Campaign, tmp_path: Path, word: str
+) -> None:
+    costs = Costs(algorithm={RING: lambda *_: 0.8}, where={("rabenseifner", word): 1.6})
+    ((winner, why),) = hurt(db, campaign, tmp_path, costs)[0]
+    assert winner == WINNER
+    assert why.startswith("slower at 64 B (") and word in why
+
+
+def test_nothing_cold_is_not_measured(db: Database, campaign: Campaign) -> None:
+    settings = load(None, {"nprocs": 4, "sizes": [64, 512]})
+    starter = SimulatedStarter(Costs())
+    lab = Laboratory(db, campaign.id, starter)
+    plan = tables.plan(settings, [])
+    none = harm(lab, "x", plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True)
+    assert (none, starter.launches) == ([], [])
