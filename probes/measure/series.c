@@ -179,6 +179,8 @@ static int stream(struct pl_series *series, int warmup, int count)
     const int64_t wait = pl_delay_rounds(&series->delay, series->c->delay_ns);
     int64_t failures = 0;
 
+    if (PL_SIMULATED && warmup == 0) /* as in repeat() */
+        start->scheme->start(start);
     start->scheme->start(start);
     pl_stream_run(start->clock, series->c, call, wait, warmup, &failures);
     series->begin_ns[0] = 0;

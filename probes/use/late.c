@@ -5,7 +5,8 @@
  * still has to wait for once all are there. Work that a function does before is not in it.
  *
  * As in round-time synchronisation a repetition for which some rank was late, for its own arrival,
- * is repeated, with the same offsets. Repetition i of block b has the same draw in every case. */
+ * is repeated, with the same offsets. The n-th valid repetition of a block has the same draw in
+ * every case, so that what is compared has met the same arrivals. */
 #include "measure/world.h"
 #include "sync/round.h"
 #include "use/arrivals.h"
