@@ -36,7 +36,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale check bench bench-scale bench-search \
+        test-campaigns test-applications test-scale check bench bench-power bench-scale bench-search \
         bench-search-machine install clean distclean
 
 help:  ## this list
@@ -104,6 +104,9 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
+
+bench-power: setup  ## power of the final check, from recorded launches (docs/verification.md; two minutes)
+	$(BIN)/python -m tests.bench.power $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)

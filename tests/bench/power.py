@@ -1,0 +1,368 @@
+"""Power of the final check: is a cell that is slower with the exported files in force found?
+
+    python -m tests.bench.power [--campaign ID] [--db FILE] [--seeds N] [--json]
+
+Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
+last finished one of the database; without a database the one beside this file), and asks the
+product's own decisions. Two designs: cold pairs, a launch with the files in force in turn with one
+of the library as it is (plumbline/pairs.py, confirm.py), and pairs inside a launch, where winner
+and default are called beside each other (acceptance.py). Two rules: a cell is refused when it is
+known to be slower than the tolerance allows, or when it is not known not to be. Asserts nothing."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline import acceptance, pairs, paths
+from plumbline.search.cells import Target, index
+from plumbline.settings import Settings
+from plumbline.verify import design, estimators
+from plumbline.verify.design import Design
+from plumbline.verify.index import LIBRARY
+from plumbline.verify.limit import slower
+from plumbline.verify.sequential import Family, Question, Word
+from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign
+
+RECORDED = Path(__file__).with_name("power.json.gz")
+ALPHA, LIMIT = 0.05, 1.05
+LONG_SECONDS = 2e-6
+EVERY_LOOK = design.over(9, 30)
+DESIGNS = {"9 … 30": EVERY_LOOK, "9 … 18": acceptance.LOOKS}
+RATIOS = (0.9, 1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
+CLASSES = (">= 2 us", "< 2 us")
+
+Logs = NDArray[np.float64]
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A cell of the default's `seconds` with what its log ratios have of noise: `logs`, one a
+    launch or pair of launches."""
+
+    name: str
+    seconds: float
+    logs: list[float]
+
+    @property
+    def size_class(self) -> str:
+        return CLASSES[self.seconds < LONG_SECONDS]
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """Of one campaign. `inside`: functions and their mock-ups in the same launches, in as many
+    blocks as winners are tried in. `cold`: cells with the files in force over those without, pair
+    by pair, less the factor that a launch shares; all cells have the same pairs."""
+
+    campaign: str
+    inside: list[Cell]
+    cold: list[Cell]
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Of cells of one class whose planted ratio is `ratio`: the share that is refused; `launches`
+    of each side on average."""
+
+    design: str
+    rule: str
+    cells: str
+    ratio: float
+    refused: float
+    launches: float
+    tried: int
+
+
+# --- what was recorded ----------------------------------------------------------------------------
+
+
+def recorded(db: Database, campaign: str | None) -> Recorded | None:
+    """Without an id the last finished campaign that was confirmed; None: there is none."""
+    known = [one for one in campaigns.all_campaigns(db) if one.state == "finished"]
+    for one in reversed(known):
+        if campaign in (None, one.id):
+            cold = _cold(db, one.id)
+            if cold or campaign is not None:
+                return Recorded(one.id, _inside(db, one), cold)
+    raise SystemExit(
+        "no finished campaign with a confirmation is there: `plumbline campaign` first"
+    )
+
+
+def _inside(db: Database, campaign: Campaign) -> list[Cell]:
+    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    count = min(acceptance.BLOCKS, settings.blocks) * settings.reps
+    found = []
+    for stage in ("before", "after"):
+        table = verdicts.get(db, campaign.id, stage)
+        wanted = [one for one in table if one.kind == "pattern" and one.lhs == LIBRARY]
+        suites = list(dict.fromkeys(suite for one in wanted for suite in one.suites))
+        samples = {
+            (one.case.function, one.case.variant, one.case.bytes): dict(
+                zip(one.runs, one.ns, strict=True)
+            )
+            for one in runs.launch_samples(db, campaign.id, suites)
+            if one.case.config == LIBRARY and not one.case.ranks
+        }
+        for one in wanted:
+            lefts = samples.get((one.function, LIBRARY, one.bytes), {})
+            rights = samples.get((one.function, one.rhs, one.bytes), {})
+            logs = [
+                estimators.pairs(*(np.maximum(ns[:count], 1) for ns in (lefts[run], rights[run])))
+                for run in sorted(lefts.keys() & rights.keys())
+            ]
+            if len(logs) >= EVERY_LOOK.launches[0]:
+                seconds = 1e-9 * float(np.median([np.median(ns) for ns in lefts.values()]))
+                found.append(_noise(f"{one.guideline} {one.bytes} {stage}", seconds, logs))
+    return found
+
+
+def _cold(db: Database, campaign: str) -> list[Cell]:
+    """Of the first look of each confirmation, which has all cells."""
+    parts: dict[Target, list[list[float]]] = {}
+    seconds: dict[Target, float] = {}
+    every = {one.suite for one in runs.listing(db, campaign)}
+    kept = winners.get(db, campaign)
+    turn = 1
+    while {f"confirm-{turn}", f"confirm-{turn}-default"} <= every:
+        ours = index(runs.medians(db, campaign, [f"confirm-{turn}"]))
+        theirs = index(runs.medians(db, campaign, [f"confirm-{turn}-default"]))
+        cells = [target for target, candidate in theirs if candidate == pairs.DEFAULT]
+        found, _ = pairs.cold_ratios(ours, theirs, cells, kept)
+        for cell, logs in found.items():
+            parts.setdefault(cell, []).append(_noise("", 0.0, logs).logs)
+            seconds[cell] = float(np.median(list(theirs[cell, pairs.DEFAULT].values())))
+        turn += 1
+    whole = [cell for cell, each in parts.items() if len(each) == turn - 1]
+    return [
+        Cell(
+            f"{cell.function} {cell.bytes}",
+            seconds[cell],
+            [log for each in parts[cell] for log in each],
+        )
+        for cell in whole
+    ]
+
+
+def _noise(name: str, seconds: float, logs: Sequence[float]) -> Cell:
+    """Around nothing; as wide as it is before the middle of the same launches is taken off."""
+    values = np.array(logs)
+    centred = (values - np.median(values)) * math.sqrt(len(values) / (len(values) - 1))
+    return Cell(name, seconds, [round(value, 5) for value in centred.tolist()])
+
+
+# --- the decisions --------------------------------------------------------------------------------
+
+
+def pairs_inside(
+    cells: Sequence[Cell], ratio: float, looks: Design, seed: int
+) -> list[tuple[Word, int]]:
+    """What each cell is called, and after how many launches, when its winner takes `ratio` times as
+    long as the default: each a family by itself."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for cell in cells:
+        logs = math.log(ratio) + rng.choice(cell.logs, looks.launches[-1]) * rng.choice([-1, 1])
+        family = Family([[Question(0, LIMIT)]], looks, alpha=ALPHA)
+        for launches in looks.launches:
+            known = logs[:launches].tolist()
+            family.look({0: known}.get)
+            if not family.open():
+                break
+        standing = family.cells[0][0]
+        found.append((standing.word, standing.comparison.n if standing.comparison else 0))
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _known(logs: tuple[float, ...], confidence: float) -> Comparison:
+    return paired_ratio(logs, confidence)
+
+
+def _compare(logs: Sequence[float], confidence: float) -> Comparison:
+    """Cells that nothing was planted into are compared once."""
+    return _known(tuple(logs), confidence)
+
+
+class ColdPairs:
+    """One table of cold pairs: `drawn` and `again`, a row a cell, are its noise."""
+
+    def __init__(self, cells: Sequence[Cell], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        noise = np.array([cell.logs for cell in cells])
+        self.drawn = _drawn(noise, EVERY_LOOK.launches[-1], rng)
+        self.again = _drawn(noise, EVERY_LOOK.launches[0], rng)
+
+    def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
+        """Cells that are called slower than before, and slower again in fresh pairs, by the number
+        of pairs: as plumbline/confirm.py asks. `planted`: log ratios by cell."""
+        family = Family(
+            [[Question(n, LIMIT)] for n in range(len(self.drawn))],
+            EVERY_LOOK,
+            alpha=ALPHA,
+            compare=_compare,
+        )
+        fresh = set(range(len(self.drawn)))
+        for launches in EVERY_LOOK.launches:
+            family.look(partial(self._first, self.drawn, planted, launches, fresh))
+            fresh = {
+                one.question.key for one in family.open() if one.suspicion() > one.question.limit
+            }
+            if not fresh:
+                break
+        harm = {
+            one.question.key: one.comparison.n
+            for (one,) in family.cells
+            if one.word == "violated" and one.comparison
+        }
+        logs = {cell: (self.again[cell] + planted.get(cell, 0.0)).tolist() for cell in harm}
+        twice = slower(logs, LIMIT, ALPHA)
+        return {cell: harm[cell] for cell, found in twice.items() if not found.low or found.low > 1}
+
+    @staticmethod
+    def _first(
+        logs: Logs, planted: Mapping[int, float], launches: int, fresh: set[int], cell: int
+    ) -> list[float] | None:
+        if cell not in fresh:
+            return None
+        return (logs[cell, :launches] + planted.get(cell, 0.0)).tolist()
+
+
+def _drawn(noise: Logs, launches: int, rng: np.random.Generator) -> Logs:
+    """Pairs of launches, all cells of one together; either side may have been the slower one."""
+    chosen = rng.integers(noise.shape[1], size=launches)
+    return np.asarray(noise[:, chosen] * rng.choice([-1.0, 1.0], launches))
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+def shares(found: Recorded, seeds: int) -> list[Share]:
+    rows = []
+    for name, looks in DESIGNS.items():
+        for ratio in RATIOS:
+            rows += _accepting("inside a launch", name, found.inside, looks, ratio, seeds)
+    for ratio in RATIOS:
+        rows += _accepting("cold pairs", "9 … 30", found.cold, EVERY_LOOK, ratio, seeds)
+    return rows + _harm(found.cold, seeds)
+
+
+def _accepting(
+    what: str, name: str, cells: Sequence[Cell], looks: Design, ratio: float, seeds: int
+) -> list[Share]:
+    told: dict[str, list[tuple[Word, int]]] = {}
+    for seed in range(seeds):
+        for cell, one in zip(cells, pairs_inside(cells, ratio, looks, seed), strict=True):
+            told.setdefault(cell.size_class, []).append(one)
+    rule = "refused unless known not to be slower"
+    return [
+        Share(
+            f"{what}, {name}",
+            rule,
+            kind,
+            ratio,
+            _mean(word != "holds" for word, _ in told[kind]),
+            _mean(count for _, count in told[kind]),
+            len(told[kind]),
+        )
+        for kind in CLASSES
+        if kind in told
+    ]
+
+
+def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
+    """The rule of plumbline/confirm.py; a ratio of 1: cells that are refused though nothing was
+    planted."""
+    told: dict[tuple[str, float], list[bool]] = {}
+    for seed in range(seeds):
+        table = ColdPairs(cells, seed)
+        called = table.slower({})
+        for number, cell in enumerate(cells):
+            told.setdefault((cell.size_class, 1.0), []).append(number in called)
+        for ratio in (one for one in RATIOS if one > 1):
+            for number, cell in enumerate(cells):
+                called = table.slower({number: math.log(ratio)})
+                told.setdefault((cell.size_class, ratio), []).append(number in called)
+    return [
+        Share(
+            "cold pairs, 9 … 30",
+            "refused if slower twice",
+            kind,
+            ratio,
+            _mean(values),
+            0.0,
+            len(values),
+        )
+        for (kind, ratio), values in sorted(told.items(), key=lambda one: (one[0][1], one[0][0]))
+    ]
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean([float(value) for value in values]))
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def main(say: Callable[[str], None] = print) -> None:
+    parser = argparse.ArgumentParser(description="Power of the final check.")
+    parser.add_argument("--campaign", metavar="ID", help="(the last finished one)")
+    parser.add_argument("--db", type=Path, metavar="FILE")
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write what is read there")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = _read(options.db, options.campaign)
+    if options.record:
+        options.record.write_bytes(gzip.compress(msgspec.json.encode(found), 9, mtime=0))
+        return
+    rows = shares(found, options.seeds)
+    if options.json:
+        sys.stdout.buffer.write(msgspec.json.encode(rows) + b"\n")
+        return
+    say(
+        f"campaign {found.campaign}: {len(found.inside)} series inside launches, "
+        f"{len(found.cold)} cells of cold pairs"
+    )
+    for kind in CLASSES:
+        for line in _lines([row for row in rows if row.cells == kind], kind):
+            say(line)
+
+
+def _lines(rows: Sequence[Share], kind: str) -> list[str]:
+    head = f"{kind + ': share refused, by what a winner takes of the default':66}"
+    lines = [head + "".join(f"{ratio:>8.2f}" for ratio in RATIOS)]
+    table: dict[tuple[str, str], dict[float, float]] = {}
+    for row in rows:
+        table.setdefault((row.design, row.rule), {})[row.ratio] = row.refused
+    for (name, rule), known in table.items():
+        cells = [f"{known[ratio]:8.3f}" if ratio in known else f"{'-':>8}" for ratio in RATIOS]
+        lines.append(f"{name + ': ' + rule:66}" + "".join(cells))
+    return lines
+
+
+def _read(path: Path | None, campaign: str | None) -> Recorded:
+    stored = path or paths.default_database()
+    found = None
+    if path is not None or stored.exists():
+        with Database.open(stored) as db:
+            found = recorded(db, campaign)
+    if found is None and (path, campaign) == (None, None):
+        found = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Recorded)
+    if found is None:
+        raise SystemExit(f"{stored} has no such finished campaign: `plumbline results --list`")
+    return found
+
+
+if __name__ == "__main__":
+    main()
