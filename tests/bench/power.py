@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline import acceptance, pairs, paths
+from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.settings import Settings
 from plumbline.verify import design, estimators
@@ -94,9 +95,7 @@ def recorded(db: Database, campaign: str | None) -> Recorded | None:
             cold = _cold(db, one.id)
             if cold or campaign is not None:
                 return Recorded(one.id, _inside(db, one), cold)
-    raise SystemExit(
-        "no finished campaign with a confirmation is there: `plumbline campaign` first"
-    )
+    return None
 
 
 def _inside(db: Database, campaign: Campaign) -> list[Cell]:
@@ -137,11 +136,11 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     while {f"confirm-{turn}", f"confirm-{turn}-default"} <= every:
         ours = index(runs.medians(db, campaign, [f"confirm-{turn}"]))
         theirs = index(runs.medians(db, campaign, [f"confirm-{turn}-default"]))
-        cells = [target for target, candidate in theirs if candidate == pairs.DEFAULT]
+        cells = [target for target, candidate in theirs if candidate == DEFAULT]
         found, _ = pairs.cold_ratios(ours, theirs, cells, kept)
         for cell, logs in found.items():
             parts.setdefault(cell, []).append(_noise("", 0.0, logs).logs)
-            seconds[cell] = float(np.median(list(theirs[cell, pairs.DEFAULT].values())))
+            seconds[cell] = float(np.median(list(theirs[cell, DEFAULT].values())))
         turn += 1
     whole = [cell for cell, each in parts.items() if len(each) == turn - 1]
     return [
@@ -235,7 +234,7 @@ class ColdPairs:
     ) -> list[float] | None:
         if cell not in fresh:
             return None
-        return (logs[cell, :launches] + planted.get(cell, 0.0)).tolist()
+        return list(logs[cell, :launches] + planted.get(cell, 0.0))
 
 
 def _drawn(noise: Logs, launches: int, rng: np.random.Generator) -> Logs:
