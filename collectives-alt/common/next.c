@@ -14,7 +14,9 @@ __attribute__((visibility("default"))) void *plumbline_next(const char *name);
 
 void *plumbline_next(const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    /* No tail call: the loader looks behind the library that dlsym returns to. */
+    void *volatile found = dlsym(RTLD_NEXT, name);
+    return found;
 }
 #else
 static void *plumbline_next(const char *name)
