@@ -1,0 +1,68 @@
+"""The real `loops` under every family's plain mpirun, and its times read back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from plumbline import paths
+from plumbline.check.cells import Cell
+from plumbline.check.loops import COLUMNS, Loops
+from plumbline.check.programs import FOLDER, Reading, Unreadable
+from plumbline.check.sides import placement_of
+from plumbline.launch import Job, launcher_for
+from plumbline.libraries import Family
+from plumbline.libraries.intelmpi import IntelMpi
+from plumbline.libraries.mpich import Mpich
+from plumbline.libraries.openmpi import OpenMpi
+from plumbline.settings import load
+from tests.tuner.families import installations
+
+CELLS = [
+    Cell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
+    Cell("MPI_Gather", 1002, "MPI_BYTE"),
+    Cell("MPI_Barrier", 0, "MPI_BYTE"),
+]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (OpenMpi(), installations.ON_PATH),
+        (OpenMpi(), "openmpi-5.0"),
+        (Mpich(), "mpich-5.0"),
+        (IntelMpi(), "impi-2021"),
+    ],
+    ids=["openmpi", "openmpi-5.0", "mpich-5.0", "impi-2021"],
+)
+def test_all_cells_in_all_loops(family: Family, name: str, tmp_path: Path) -> None:
+    installation = installations.real(family, name)
+    program = installations.ROOT / "build" / paths.build_id(installation.library) / "loops"
+    if not program.is_file():
+        pytest.skip(f"no {program}: make build MPICC={installation.mpicc}")
+    ours = Loops(program, iterations=3, root=1)
+    (words,) = ours.launches(CELLS, list(COLUMNS), 7)
+    placement = placement_of(load(None, {"nprocs": 2}), processing_units=2)
+    job = Job(
+        id="check",
+        program=[word.replace(FOLDER, str(tmp_path)) for word in words],
+        placement=placement,
+        folder=tmp_path,
+        environment=os.environ | family.environment(installation),
+        extra={},
+        timeout_seconds=120,
+    )
+    done = launcher_for(None).run(family, installation, job)
+    assert done.status == 0, done.stderr + done.stdout
+    found = ours.read(job.program, tmp_path, done.stdout)
+    assert set(found) == {Reading(loop, cell) for loop in COLUMNS for cell in CELLS}
+    assert all(seconds > 0 for seconds in found.values())
+    assert not any(word.startswith(("--bind", "-bind", "I_MPI_PIN")) for word in done.argv)
+
+
+def test_what_has_written_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="written no times"):
+        Loops(Path("loops"), iterations=3, root=0).read([], tmp_path, "")
