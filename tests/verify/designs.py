@@ -9,7 +9,8 @@ freedom). A launch takes 0.4 s and 2.5 ms a cell. One look at 30 launches is the
 know from them.
 
 Then, of the looks that campaigns have, what becomes of cells that are slower by a known share: in
-the same tables, 20 of the cells a share."""
+the same tables, 20 of the cells a share. Last, tables of cells at the limit whose launches depend on
+each other: the share with a violation, by the lag-1 autocorrelation."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.verify import design
+from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.design import Design
+from plumbline.verify.null_distributions import signed_rank_counts
 from plumbline.verify.sequential import Family, Question
 
 CELLS = 645
@@ -30,6 +33,7 @@ START_SECONDS, CELL_SECONDS = 0.4, 1.6 / CELLS
 SPREADS = {"quiet": (0.004, 0.05), "busy": (0.02, 0.3)}
 SLOWER = (1.0, 1.045, 1.05, 1.075, 1.1, 1.2)
 EACH = 20  # cells a share
+DEPENDENT = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 DESIGNS = {
     "15, then 15 more (p times 2)": Design((15, 30), (0.5, 0.5)),
     "9, 12, 16, 22, 30": design.over(9, 30),
@@ -149,6 +153,34 @@ def _cells(
     return truth, truth[:, None] + spread[:, None] * noise
 
 
+def alarms_if_dependent(rho: float, cells: int, tables: int) -> float:
+    """The share of tables with a violation at any look: all cells are at the limit, and the log
+    ratios of each are an AR(1) series of normal shocks."""
+    rng = np.random.default_rng(1)
+    looks = DESIGNS["9, 12, 16, 22, 30"]
+    found = 0
+    for _ in range(tables):
+        series = rng.standard_normal((cells, 20 + looks.launches[-1]))
+        for launch in range(1, series.shape[1]):
+            shock = np.sqrt(1 - rho**2) * series[:, launch]
+            series[:, launch] = rho * series[:, launch - 1] + shock
+        p = np.ones(cells)
+        for look, launches in enumerate(looks.launches):
+            once = _signed_rank_p(series[:, 20 : 20 + launches])
+            p = np.minimum(p, once / looks.shares[look])
+        found += bool((benjamini_hochberg(p) < 0.05).any())
+    return found / tables
+
+
+def _signed_rank_p(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of untied log ratios, a row a cell."""
+    n = logs.shape[1]
+    counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
+    upper_tail = counts[::-1].cumsum()[::-1] / 2.0**n
+    ranks = np.abs(logs).argsort(axis=1).argsort(axis=1) + 1
+    return np.asarray(upper_tail[(ranks * (logs > 0)).sum(axis=1)])
+
+
 def main() -> None:
     tables = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     names = Outcome.__struct_fields__
@@ -162,6 +194,11 @@ def main() -> None:
         print(f"{machine + ', truly slower by':30}" + "".join(f"{name:>11}" for name in names))
         for ratio, fate in fates(DESIGNS["9, 12, 16, 22, 30"], machine, tables).items():
             print(f"{ratio - 1:30.1%}" + "".join(f"{getattr(fate, one):11.3f}" for one in names))
+    for count, share in ((50, 100), (CELLS, 15)):
+        shown = [alarms_if_dependent(rho, count, share * tables) for rho in DEPENDENT]
+        head = f"{count} cells, dependent launches"
+        print(f"{head:30}" + "".join(f"{rho:>11}" for rho in DEPENDENT))
+        print(f"{'':30}" + "".join(f"{one:11.3f}" for one in shown))
 
 
 if __name__ == "__main__":
