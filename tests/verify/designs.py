@@ -9,8 +9,8 @@ freedom). A launch takes 0.4 s and 2.5 ms a cell. One look at 30 launches is the
 know from them.
 
 Then, of the looks that campaigns have, what becomes of cells that are slower by a known share: in
-the same tables, 20 of the cells a share. Last, tables of cells at the limit whose launches depend on
-each other: the share with a violation, by the lag-1 autocorrelation."""
+the same tables, 20 of the cells a share. Last, tables of cells at the limit whose launches depend
+on each other: the share with a violation, by the lag-1 autocorrelation."""
 
 from __future__ import annotations
 
