@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,7 +50,9 @@ class Script:
         return process.run(program, timeout_seconds=seconds)
 
 
-def starter(folder: Path, text: str, *, timeout_seconds: float = 20.0) -> Starter:
+def starter(
+    folder: Path, text: str, *, timeout_seconds: float = 20.0, preloaded: Sequence[str] = ()
+) -> Starter:
     """`text` is a shell script; $1 is the plan, $2 where the records belong."""
     path = folder / "mpirun.sh"
     path.write_text(text)
@@ -60,6 +63,7 @@ def starter(folder: Path, text: str, *, timeout_seconds: float = 20.0) -> Starte
         probe=Path("/opt/plumbline/probe"),
         placement=Placement(nodes=1, ppn=4, oversubscribed=True),
         timeout_seconds=timeout_seconds,
+        preloaded=preloaded,
     )
 
 

@@ -91,10 +91,8 @@ def test_it_is_part_of_what_a_campaign_is(db: Database, tool: Path) -> None:
 def test_every_launch_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Path) -> None:
     """And nothing of what the shell preloads."""
     monkeypatch.setenv("LD_PRELOAD", "")
-    ranks = fake_mpi.starter(tmp_path, "env >&2")
-    ranks.preload([])
-    assert "LD_PRELOAD" not in ranks.clean_environment()
-    ranks.preload(["/none/a.so", "/none/b.so"])
+    assert "LD_PRELOAD" not in fake_mpi.starter(tmp_path, "env >&2").clean_environment()
+    ranks = fake_mpi.starter(tmp_path, "env >&2", preloaded=["/none/a.so", "/none/b.so"])
     assert ranks.clean_environment()["LD_PRELOAD"] == "/none/a.so:/none/b.so"
     run, _ = ranks.start("c", "s", 0, "plan", {"B": "2"})
     assert "LD_PRELOAD=/none/a.so:/none/b.so\n" in run.stderr
@@ -103,8 +101,7 @@ def test_every_launch_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to
 
 def test_a_list_of_mpirun_s_says_it_for_the_ranks(tmp_path: Path) -> None:
     """`mpirun -x LD_PRELOAD` beside it, on other hosts, would take its place."""
-    ranks = fake_mpi.starter(tmp_path, "true")
-    ranks.preload(["/none/a.so"])
+    ranks = fake_mpi.starter(tmp_path, "true", preloaded=["/none/a.so"])
     listed = {"OMPI_MCA_mca_base_env_list": f"LD_PRELOAD={OURS}:/none/a.so;PLUMBLINE_PROFILE=p"}
     run, _ = ranks.start("c", "s", 0, "plan", listed)
     assert run.environment == listed

@@ -79,6 +79,7 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
         placement=settings.placement(units),
         timeout_seconds=settings.launch_timeout_seconds,
         fixed=settings.fixed,
+        preloaded=settings.preloaded,
     )
 
 
@@ -480,7 +481,8 @@ class Loop:
         if self._settings.simulation is None and winners:
             environment = self._files.environment()
             after = self._in_other_uses("after", after, environment, whole=False).table
-        verdicts.put(self._db, self._campaign.id, "after", after)
+        if winners or self._settings.rounds:  # a table that was only verified has no after
+            verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished

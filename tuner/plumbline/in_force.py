@@ -142,8 +142,6 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
     ranks = starter(found.bench, found.settings)
-    if found.settings.preloaded:
-        ranks.preload(found.settings.preloaded)
     # What an earlier command has left of its jobs proves nothing now.
     ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
     clean = ranks.clean_environment()

@@ -116,8 +116,10 @@ class Report(msgspec.Struct, frozen=True):
 def read(db: Database, campaign_id: str | None) -> Report:
     campaign = campaigns.get(db, campaign_id)
     library = machines.library(db, campaign.library_fingerprint)
-    finished = "after" in verdicts.stages(db, campaign.id)
-    after = verdicts.get(db, campaign.id, "after") if finished else None
+    # Where nothing was to be searched, the table is the last word.
+    last = "after" if "after" in verdicts.stages(db, campaign.id) else "before"
+    finished = last == "after" or campaign.state == "finished"
+    after = verdicts.get(db, campaign.id, last) if finished else None
     kept = winners.get(db, campaign.id)
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)

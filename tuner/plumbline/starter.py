@@ -55,23 +55,21 @@ class Starter:
         placement: Placement,
         timeout_seconds: float,
         fixed: Mapping[str, str] | None = None,
+        preloaded: Sequence[str] = (),
     ) -> None:
-        """`fixed`: variables that are in force in every launch."""
+        """`fixed`: variables that are in force in every launch; `preloaded`: what every launch
+        preloads of the user's. Exported files put ours before it."""
         self.family = family
         self.placement = placement
         self._fixed = dict(fixed or {})
+        if preloaded:
+            self._fixed[PRELOAD] = ":".join(preloaded)
         self._installation = installation
         self._launcher = launcher
         if isinstance(launcher, Queue):
             self._queue = launcher
         self._probe = probe
         self._timeout_seconds = timeout_seconds
-
-    def preload(self, libraries: Sequence[str]) -> None:
-        """Libraries of the user's that every launch preloads from now on. Exported files put ours
-        before them."""
-        if libraries:
-            self._fixed[PRELOAD] = ":".join(libraries)
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""

@@ -38,7 +38,8 @@ def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> No
     text = " ".join(said.out.split())
     for part in (
         "Before",
-        "After, cold, with the exported files in force",
+        "After (",
+        "cold, with the exported files in force",
         "Winners",
         "MPI_Allreduce",
         "allreduce_algorithm=rabenseifner",

@@ -157,8 +157,6 @@ def _one(
     if site:
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")
     ranks = loop.starter(bench, settings)
-    if settings.preloaded:
-        ranks.preload(settings.preloaded)
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, bench, settings, new=new)

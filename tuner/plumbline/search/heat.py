@@ -98,10 +98,12 @@ class Heats:
             if one.case.config == "default" and one.case.variant == "default"
         }
         return [
-            math.log(seconds / world[one.case.function, one.case.bytes][run])
+            math.log(seconds / default[run])
             for one in medians
             if one.case.config == "plain"
+            for default in [world.get((one.case.function, one.case.bytes), {})]
             for run, seconds in zip(one.runs, one.seconds, strict=True)
+            if run in default
         ]
 
     def is_out(self, target: Target, candidate: Candidate) -> bool:
