@@ -134,6 +134,11 @@ def heading(bundle: Bundle, what: str) -> list[str]:
             f"campaign  {one.id}, {one.nprocs} ranks, nodes x ranks a node: "
             f"{layout(one)}{', oversubscribed' if one.oversubscribed else ''}"
         )
+        if one.finished:
+            lines.append(
+                f"measured from {one.started} to {one.finished}; intervals are of that time, and "
+                "other hours lie further apart"
+            )
     lines.append(f"written   {bundle.created}")
     for one in [*bundle.others, campaign]:
         if fixed(one):

@@ -18,7 +18,7 @@ from plumbline import libraries
 from plumbline.libraries import Family
 from plumbline.measure import IN_A_ROW, Laboratory, Series
 from plumbline.plan import Plan
-from plumbline.verify.statistics import Comparison, benjamini_hochberg
+from plumbline.verify.statistics import Comparison, slower
 from plumbline.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Trial, Winner
@@ -134,14 +134,7 @@ class Turns(ABC, Generic[Key]):
     def slower(self, ratios: Mapping[Key, Sequence[float]]) -> list[Key]:
         """Cells that are slower beyond doubt, by more than the tolerance; corrected for their
         number."""
-        cells = [cell for cell, logs in ratios.items() if logs]
-        found = [self._compare(ratios[cell], 0.95) for cell in cells]
-        adjusted = benjamini_hochberg([one.p for one in found])
-        return [
-            cell
-            for cell, one, p in zip(cells, found, adjusted, strict=True)
-            if p < self._alpha and one.ratio > 1 + self._tolerance
-        ]
+        return list(slower(ratios, 1 + self._tolerance, self._alpha, self._compare))
 
     def overall(
         self, ratios: Mapping[Key, Sequence[float]], confidence: float = 0.95
