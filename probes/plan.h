@@ -97,6 +97,7 @@ struct pl_plan {
     int clock_fit_ms;                       /* over how long a drift is learnt */
     int clock_multiple;           /* of the clock's residual error: shorter cases are refused */
     const struct pl_plain *plain; /* NULL: blocks in random order */
+    const struct pl_use *use;     /* of cases that name none; NULL: as sync and runtime say */
     enum pl_runtime runtime;
     enum pl_switch knobs;
     int64_t window_ns;           /* 0: by measurement */

@@ -35,6 +35,7 @@ bool pl_finish_plan(struct pl_parser *parser);
 
 /* Ways of use: a key of cases, one of the set line, and what only the whole plan can tell. */
 bool pl_take_use(struct pl_parser *parser, const char *value);
+bool pl_take_plan_use(struct pl_parser *parser, const char *value);
 bool pl_take_arrival(struct pl_parser *parser, const char *value);
 bool pl_finish_uses(struct pl_parser *parser);
 

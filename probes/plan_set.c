@@ -166,6 +166,7 @@ const struct pl_key pl_set_keys[] = {
     {"window_us", take_window_us, false},
     {"plain", take_plain, false},
     {"arrival", pl_take_arrival, false},
+    {"use", pl_take_plan_use, false},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 

@@ -9,11 +9,20 @@
 
 enum { LONGEST_NS = 1000000000 }; /* that a rank comes late by */
 
+static bool take_use(struct pl_parser *parser, const char *value, const struct pl_use **use)
+{
+    *use = pl_use_by_name(value);
+    return *use || pl_refuse(parser, "no such way of use; 'probe --list' names them (uses)");
+}
+
 bool pl_take_use(struct pl_parser *parser, const char *value)
 {
-    parser->current->use = pl_use_by_name(value);
-    return parser->current->use ||
-           pl_refuse(parser, "no such way of use; 'probe --list' names them (uses)");
+    return take_use(parser, value, &parser->current->use);
+}
+
+bool pl_take_plan_use(struct pl_parser *parser, const char *value)
+{
+    return take_use(parser, value, &parser->plan->use);
 }
 
 static bool take_offset(struct pl_parser *parser, const char *text, int64_t *ns)
@@ -99,6 +108,11 @@ static const char *unfit(const struct pl_plan *plan, const struct pl_use *use)
 bool pl_finish_uses(struct pl_parser *parser)
 {
     const struct pl_plan *plan = parser->plan;
+    const char *whole = plan->use ? unfit(plan, plan->use) : NULL;
+    if (whole) {
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, "use", plan->use->name, "%s", whole);
+    }
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         const char *why = c->use ? unfit(plan, c->use) : NULL;

@@ -24,8 +24,9 @@ const struct pl_use *pl_use_by_name(const char *name)
 
 struct pl_way pl_way_of(const struct pl_plan *plan, const struct pl_case *c)
 {
-    if (c->use)
-        return (struct pl_way){c->use->scheme(plan->sync), c->use->span, c->use->stream};
+    const struct pl_use *use = c->use ? c->use : plan->use;
+    if (use)
+        return (struct pl_way){use->scheme(plan->sync), use->span, use->stream};
     bool global = plan->runtime == PL_RUNTIME_GLOBAL;
     return (struct pl_way){plan->sync, global ? PL_SPAN_FIRST_TO_LAST : PL_SPAN_LONGEST, false};
 }

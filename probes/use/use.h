@@ -1,6 +1,7 @@
 /* Ways of use: in which surroundings a call is timed, and what of all ranks' times is a sample. One
- * a file; uses.def lists them; a case names one (`use=`). A case without one is started by the
- * plan's start scheme and timed by its run time. */
+ * a file; uses.def lists them; a case names one (`use=`), or the plan does for its cases that
+ * name none. Where neither does, a case is started by the plan's start scheme and timed by its run
+ * time. */
 #ifndef PL_USE_H
 #define PL_USE_H
 

@@ -164,6 +164,7 @@ class Plan(msgspec.Struct, frozen=True):
     window_us: int = 0
     clock_multiple: int = 10
     knobs: str = "communicator"
+    use: str = ""
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -225,7 +226,17 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 _OPTIONAL = frozenset(
-    ("cache", "budget_ms", "clock", "clock_sync", "runtime", "window_us", "clock_multiple", "knobs")
+    (
+        "cache",
+        "budget_ms",
+        "clock",
+        "clock_sync",
+        "runtime",
+        "window_us",
+        "clock_multiple",
+        "knobs",
+        "use",
+    )
 )
 
 

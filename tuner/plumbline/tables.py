@@ -14,7 +14,7 @@ from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
-from plumbline.settings import SYNCHRONISED, Settings
+from plumbline.settings import SYNCHRONISED, USES, Settings
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
@@ -22,6 +22,10 @@ from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Medians, Verdict
+
+
+# Calls of a stream in place of a repetition: a stream gives one sample a block.
+STREAM_CALLS = 4
 
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
@@ -81,9 +85,10 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         cases=tuple(of),
         data=Data(settings.type, settings.op, settings.root),
         blocks=settings.blocks,
-        reps=settings.reps,
+        reps=settings.reps * (STREAM_CALLS if settings.way_of_use == "stream" else 1),
         sync=settings.start_scheme,
         runtime="global" if settings.way_of_use == SYNCHRONISED else "local",
+        use="" if USES.get(settings.way_of_use) else settings.way_of_use,
     )
     # There the check of a case is its warm-up.
     return found if settings.simulation is None else msgspec.structs.replace(found, warmup=0)

@@ -226,6 +226,13 @@ static void check_uses(void)
     CHECK(parse(
         FIRST "set window_us=5 budget_ms=7 clock_sync=jk clock_multiple=2\n" USE("synchronised")));
 
+    CHECK(parse(FIRST "set use=loop\n" CASE USE("stream")));
+    CHECK(plan.cases[0].use == NULL);
+    CHECK(pl_way_of(&plan, &plan.cases[0]).span == PL_SPAN_MEAN);
+    CHECK(pl_way_of(&plan, &plan.cases[1]).stream);
+    CHECK(refused(FIRST "set use=abuse\n" CASE, 2, "use=abuse", "probe --list"));
+    CHECK(refused(FIRST "set use=stream nrep=rse:0.1\n" CASE, 2, "use=stream", "stopping rule"));
+
     CHECK(refused(FIRST CASE USE("abuse"), 3, "use=abuse", "probe --list"));
     CHECK(refused(FIRST "set plain=each\n" CASE USE("loop"), 4, "use=loop", "leave out use"));
     CHECK(refused(FIRST CASE USE("stream") "set nrep=rse:0.1\n", 3, "use=stream", "stopping rule"));

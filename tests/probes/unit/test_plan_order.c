@@ -39,6 +39,7 @@ static const char *const set_tokens[] = {
     "nrep_max=40",
     "plain=series",
     "arrival=uniform:909",
+    "use=loop",
 };
 static const char *const case_tokens[] = {
     "id=4",
@@ -108,12 +109,12 @@ static void describe(const char *source, struct text *text)
     } else {
         snprintf(line, sizeof line,
                  "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64
-                 " %s %d %" PRId64 "\n",
+                 " %s %d %" PRId64 " %s\n",
                  plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
                  plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
                  (int)plan.runtime, (int)plan.knobs, plan.window_ns, (int)plan.cache,
                  plan.budget_ms, plan.plain ? plan.plain->name : "-", (int)plan.arrivals.kind,
-                 plan.arrivals.ns);
+                 plan.arrivals.ns, plan.use ? plan.use->name : "-");
         add(text, line);
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
@@ -243,6 +244,7 @@ int main(void)
     loop_count = without(loops, loop_count, "budget_ms", loops);
     loop_count = without(loops, loop_count, "cache", loops);
     loop_count = without(loops, loop_count, "arrival", loops);
+    loop_count = without(loops, loop_count, "use", loops);
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
