@@ -40,8 +40,8 @@ from plumbline_db.records import Campaign
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
 LONG_SECONDS = 2e-6
-EVERY_LOOK = design.over(9, 30)
-DESIGNS = {"9 … 30": EVERY_LOOK, "9 … 18": acceptance.LOOKS}
+FEWER_LOOKS = design.over(9, 18)
+DESIGNS = {"9 … 30": acceptance.LOOKS, "9 … 18": FEWER_LOOKS}
 RATIOS = (0.9, 1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
 CLASSES = (">= 2 us", "< 2 us")
 
@@ -120,7 +120,7 @@ def _inside(db: Database, campaign: Campaign) -> list[Cell]:
                 estimators.pairs(*(np.maximum(ns[:count], 1) for ns in (lefts[run], rights[run])))
                 for run in sorted(lefts.keys() & rights.keys())
             ]
-            if len(logs) >= EVERY_LOOK.launches[0]:
+            if len(logs) >= acceptance.LOOKS.launches[0]:
                 seconds = 1e-9 * float(np.median([np.median(ns) for ns in lefts.values()]))
                 found.append(_noise(f"{one.guideline} {one.bytes} {stage}", seconds, logs))
     return found
@@ -199,20 +199,20 @@ class ColdPairs:
     def __init__(self, cells: Sequence[Cell], seed: int) -> None:
         rng = np.random.default_rng(seed)
         noise = np.array([cell.logs for cell in cells])
-        self.drawn = _drawn(noise, EVERY_LOOK.launches[-1], rng)
-        self.again = _drawn(noise, EVERY_LOOK.launches[0], rng)
+        self.drawn = _drawn(noise, acceptance.LOOKS.launches[-1], rng)
+        self.again = _drawn(noise, acceptance.LOOKS.launches[0], rng)
 
     def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
         of pairs: as plumbline/confirm.py asks. `planted`: log ratios by cell."""
         family = Family(
             [[Question(n, LIMIT)] for n in range(len(self.drawn))],
-            EVERY_LOOK,
+            acceptance.LOOKS,
             alpha=ALPHA,
             compare=_compare,
         )
         fresh = set(range(len(self.drawn)))
-        for launches in EVERY_LOOK.launches:
+        for launches in acceptance.LOOKS.launches:
             family.look(partial(self._first, self.drawn, planted, launches, fresh))
             fresh = {
                 one.question.key for one in family.open() if one.suspicion() > one.question.limit
@@ -252,7 +252,7 @@ def shares(found: Recorded, seeds: int) -> list[Share]:
         for ratio in RATIOS:
             rows += _accepting("inside a launch", name, found.inside, looks, ratio, seeds)
     for ratio in RATIOS:
-        rows += _accepting("cold pairs", "9 … 30", found.cold, EVERY_LOOK, ratio, seeds)
+        rows += _accepting("cold pairs", "9 … 30", found.cold, acceptance.LOOKS, ratio, seeds)
     return rows + _harm(found.cold, seeds)
 
 

@@ -32,12 +32,12 @@ from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
 
-LOOKS = design.over(9, 18)
+LOOKS = design.over(9, 30)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
 GLANCE = 2
 _MUCH = math.log(1.15)
-BLOCKS = 6
+BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 _SEEDS = 100_000  # between the launches of two turns
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
 
@@ -92,7 +92,7 @@ class Acceptance:
     ) -> None:
         self._lab = lab
         self._menu = menu
-        self._plan = msgspec.structs.replace(plan, blocks=min(BLOCKS, plan.blocks))
+        self._plan = plan
         self._settings = settings
         self._sizes = sizes
         self._environment = environment
@@ -192,7 +192,7 @@ class Acceptance:
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
-        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons)
+        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons, whole=True)
         hopeless = _hopeless(trials, logs, self._settings)
         asked = [trial for trial in trials if trial.size not in hopeless]
         given_up = [trial for trial in trials if trial.size in hopeless]
@@ -200,7 +200,9 @@ class Acceptance:
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else GLANCE
             more = LOOKS.launches[look] - before
-            self._launch(f"{suite}-look-{look + 1}", before, more, asked, logs, reasons)
+            self._launch(
+                f"{suite}-look-{look + 1}", before, more, asked, logs, reasons, whole=look == 0
+            )
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
@@ -219,6 +221,8 @@ class Acceptance:
         trials: Sequence[Trial],
         logs: dict[Trial, dict[int, float]],
         reasons: dict[Trial, str],
+        *,
+        whole: bool,
     ) -> None:
         """`count` launches more, after those `before` in this turn."""
         if not trials:
@@ -229,7 +233,8 @@ class Acceptance:
         )
         seed = self._plan.seed + _SEEDS * (self._turns + 1) + before
         cases = dict.fromkeys(side for trial in trials for side in trial.sides())
-        plan = msgspec.structs.replace(self._plan, seed=seed, cases=tuple(cases))
+        blocks = min(BLOCKS, self._plan.blocks) if whole else self._plan.blocks
+        plan = msgspec.structs.replace(self._plan, seed=seed, blocks=blocks, cases=tuple(cases))
         series = Series(self._lab, suite, plan, self._environment, self._placement)
         series.advance(count)
         lab = self._lab

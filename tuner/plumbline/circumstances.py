@@ -37,7 +37,7 @@ class Circumstance(msgspec.Struct, frozen=True):
         """The same call, made so."""
         reps = 0
         if self.use == "stream":
-            reps = _CALLS if case.bytes <= _LARGE_BYTES else _CALLS // 4
+            reps = _CALLS if case.bytes <= _LARGE_BYTES else _CALLS // 2
         return msgspec.structs.replace(case, use=self.use, data=self.data, reps=reps)
 
     def label(self, settings: Settings) -> str:
