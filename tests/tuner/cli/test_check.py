@@ -46,7 +46,7 @@ def test_tables(
     for column in ("promised", *COLUMNS.values()):
         assert column in done.out
         assert column == "promised" or f"in {column}: " in done.out
-    assert "none is slower in any loop or type" in done.out
+    assert "none is found slower in any loop or type" in done.out
     assert "2.0" in done.out and "▲ slower" in done.out
     assert "loops, first: " in done.err and "6 pairs of launches" in done.err
 

@@ -46,7 +46,7 @@ def summary(found: Acceptance) -> list[str]:
     if slower:
         lines.append(f"{len(slower)} of {many} slower in some loop or type")
     else:
-        lines.append("none is slower in any loop or type")
+        lines.append("none is found slower in any loop or type")
     return lines
 
 
