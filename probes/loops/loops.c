@@ -199,7 +199,7 @@ static bool run(const struct options *options, const struct pl_loop_case *cases,
 /* Status of the program; what is wrong, rank 0 says. */
 static int start(int argc, char **argv, int rank, int nprocs)
 {
-    struct options options;
+    struct options options = {.help = false};
     struct pl_loop_case *cases = calloc((size_t)argc, sizeof *cases);
     const char *about = "", *wrong = cases ? NULL : "no memory";
     FILE *out = NULL;
