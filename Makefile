@@ -73,7 +73,7 @@ test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in
 test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended MVAPICH2, a site with bad rules, three in a row (some 20 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
-	        tests/tuner/planted_winner_campaign.py \
+	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
 	        tests/tuner/three_campaigns.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn

@@ -28,14 +28,17 @@ from plumbline.search.outcome import deciding
 from plumbline.settings import Settings
 from plumbline.verify import design, estimators
 from plumbline.verify.sequential import Family, Question, Standing
+from plumbline.verify.statistics import paired_ratio
 from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
 
-LOOKS = design.over(9, 30)
+LOOKS = design.over(9, 22)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
 GLANCE = 2
+_GLANCE_BLOCKS = 3
+_WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 _MUCH = math.log(1.15)
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 _SEEDS = 100_000  # between the launches of two turns
@@ -92,7 +95,7 @@ class Acceptance:
     ) -> None:
         self._lab = lab
         self._menu = menu
-        self._plan = plan
+        self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._settings = settings
         self._sizes = sizes
         self._environment = environment
@@ -141,6 +144,12 @@ class Acceptance:
             for piece in (kept[numbers[id(winner)]] if id(winner) in numbers else [winner])
         ]
         return Accepted(suite, found, refused)
+
+    def shows_gain(self, winner: Winner) -> bool:
+        """Whether it was accepted, and is faster than the default in the campaign's own use at each
+        of its sizes, beyond doubt."""
+        own = winner.tried[0] if winner.tried else None
+        return own is not None and own.worst_low > 1 and self.fits(winner)
 
     def fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
@@ -192,7 +201,7 @@ class Acceptance:
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
-        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons, whole=True)
+        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons, _GLANCE_BLOCKS)
         hopeless = _hopeless(trials, logs, self._settings)
         asked = [trial for trial in trials if trial.size not in hopeless]
         given_up = [trial for trial in trials if trial.size in hopeless]
@@ -200,9 +209,9 @@ class Acceptance:
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else GLANCE
             more = LOOKS.launches[look] - before
-            self._launch(
-                f"{suite}-look-{look + 1}", before, more, asked, logs, reasons, whole=look == 0
-            )
+            blocks = self._plan.blocks if look else BLOCKS
+            name = f"{suite}-look-{look + 1}"
+            self._launch(name, before, more, asked, logs, reasons, blocks)
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
@@ -211,7 +220,9 @@ class Acceptance:
             asked = [trial for trial in still if trial.size not in lost]
             if not asked:
                 break
-        return [row for (row,) in family.cells]
+        rows = [row for (row,) in family.cells]
+        _judge_together(rows, logs, LOOKS.confidence(LOOKS.looks - 1, self._settings.alpha))
+        return rows
 
     def _launch(
         self,
@@ -221,8 +232,7 @@ class Acceptance:
         trials: Sequence[Trial],
         logs: dict[Trial, dict[int, float]],
         reasons: dict[Trial, str],
-        *,
-        whole: bool,
+        blocks: int,
     ) -> None:
         """`count` launches more, after those `before` in this turn."""
         if not trials:
@@ -233,7 +243,7 @@ class Acceptance:
         )
         seed = self._plan.seed + _SEEDS * (self._turns + 1) + before
         cases = dict.fromkeys(side for trial in trials for side in trial.sides())
-        blocks = min(BLOCKS, self._plan.blocks) if whole else self._plan.blocks
+        blocks = min(blocks, self._plan.blocks)
         plan = msgspec.structs.replace(self._plan, seed=seed, blocks=blocks, cases=tuple(cases))
         series = Series(self._lab, suite, plan, self._environment, self._placement)
         series.advance(count)
@@ -353,6 +363,34 @@ class Acceptance:
 
 def candidate_of(winner: Winner) -> Candidate:
     return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
+
+
+def _judge_together(
+    rows: Sequence[Standing[Trial]],
+    logs: Mapping[Trial, Mapping[int, float]],
+    confidence: float,
+) -> None:
+    """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
+    launch. They hold if their mean does; one whose own ratio is above the limit does not."""
+    groups: dict[tuple[int, Circumstance], list[Standing[Trial]]] = {}
+    for row in rows:
+        trial = row.question.key
+        if row.word == "undecided" and row.comparison is not None and not trial.beyond:
+            groups.setdefault((trial.winner, trial.where), []).append(row)
+    for those in groups.values():
+        times = [logs[row.question.key] for row in those]
+        launches = sorted(set[int]().union(*times))
+        means = [
+            sum(known) / len(known)
+            for launch in launches
+            if (known := [one[launch] for one in times if launch in one])
+        ]
+        joint = paired_ratio(means, confidence)
+        for row in those:
+            limit = row.question.limit
+            own = row.comparison.ratio if row.comparison else math.inf
+            if joint.high is not None and max(joint.high, own) <= limit:
+                row.word = "holds"
 
 
 def _hopeless(

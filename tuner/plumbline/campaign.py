@@ -189,6 +189,7 @@ class Loop:
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
+        self._confirmed: list[Winner] = []
 
     def _unchanged(self, menu: Menu) -> list[PlanCase]:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
@@ -312,8 +313,10 @@ class Loop:
         """Opens the searches that the table asks for; whether there were any, and all winners."""
         wanted = [*self._only_in_loops, *current]
         fresh = self._rounds.fresh(wanted)
-        # The table that says so is that of these winners, if none changed.
-        stuck = [] if changed or not winners else self._rounds.stuck(current)
+        # The table that says so is that of these winners, if none changed. What the budget has
+        # grown by is for cells that nobody has searched.
+        again = winners and not changed and not self._budget.has_grown()
+        stuck = self._rounds.stuck(current) if again else []
         if stuck:
             winners = self._rounds.second(number, current, winners, self._with_files)
         if fresh:
@@ -397,7 +400,10 @@ class Loop:
             environment,
             winners,
             self._anchors,
+            confirmed=self._confirmed,
+            faster=[one for one in winners if self._acceptance.shows_gain(one)],
         )
+        self._confirmed = done.winners
         for one, reason in done.dropped:
             self._dropped(suite, one, reason)
         if done.dropped:

@@ -15,6 +15,7 @@ from plumbline.guidelines import LIBRARY, Guidelines
 from plumbline.measure import Laboratory
 from plumbline.pairs import Pairs, target_of, untouched
 from plumbline.plan import PlanCase
+from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.race import Target
 from plumbline.settings import Settings
@@ -42,15 +43,19 @@ def confirm(
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     anchors: Sequence[PlanCase] = (),
+    *,
+    confirmed: Sequence[Winner] = (),
+    faster: Sequence[Winner] = (),
 ) -> Confirmation:
     """`environment` puts the exported files in force; `anchors` are cases that these change in no
-    way."""
+    way. No launches are added to see the gain of winners that were `confirmed` beside others
+    before, and of those that were seen to be `faster` in launches that have both."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
     pairs = Pairs(lab, settings, environment, winners, anchors)
     fresh = pairs.add(suite, settings.launches, left, others, seed=settings.seed)
-    looks = _Looks(pairs, winners, settings)
+    looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
     looks.look(fresh)
     design = tables.design_of(settings)
     for look in range(1, design.looks):
@@ -97,7 +102,15 @@ def confirm(
         lost -= astray - set(anew.lost)
     verdicts = tables.Table(lab, stage, guidelines, settings, suite).look()
     kept, dropped = judge_winners(
-        winners, looks.speeds, list(pairs.ratios), harm, verdicts, built_on, lost
+        winners,
+        looks.speeds,
+        list(pairs.ratios),
+        harm,
+        verdicts,
+        built_on,
+        lost,
+        confirmed=confirmed,
+        faster=faster,
     )
     return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
 
@@ -106,10 +119,17 @@ class _Looks:
     """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
     interval that pays for all looks (None: no pair has its cells); and which cells are slower."""
 
-    def __init__(self, pairs: Pairs, winners: Sequence[Winner], settings: Settings) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        winners: Sequence[Winner],
+        known: Sequence[Winner],
+        settings: Settings,
+    ) -> None:
         self.speeds: list[Comparison | None] = [None for _ in winners]
         self._pairs = pairs
         self._winners = winners
+        self._known = known
         self._design = tables.design_of(settings)
         self._alpha = settings.alpha
         self._compare = tables.compare_of(settings)
@@ -139,7 +159,7 @@ class _Looks:
         unclear = [
             winner
             for winner, found in zip(self._winners, self.speeds, strict=True)
-            if _unclear(found)
+            if _unclear(found) and not any(is_part(winner, one) for one in self._known)
         ]
         suspects = {
             one.question.key for one in self._harm.open() if one.suspicion() > one.question.limit
@@ -224,13 +244,18 @@ def judge_winners(
     verdicts: Sequence[Verdict],
     built_on: Mapping[str, Collection[str]],
     lost: Collection[Target] = (),
+    *,
+    confirmed: Sequence[Winner] = (),
+    faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
     significantly faster over them, or no slower and what it was chosen for holds.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
-    `lost`: cells that give no (or a wrong) result with the files in force, and did without."""
+    `lost`: cells that give no (or a wrong) result with the files in force, and did without;
+    `confirmed`, `faster`: winners that are known to be faster, and need not be so significantly in
+    few launches; the speed-ups of those that are confirmed stay."""
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
@@ -253,10 +278,16 @@ def judge_winners(
         if found is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        faster = found.high is not None and found.high < 1
+        clearly = found.high is not None and found.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        if not faster and not (cured and found.ratio <= 1):
+        before = any(is_part(winner, one) for one in confirmed)
+        known = before or any(is_part(winner, one) for one in faster)
+        if not clearly and not ((cured or known) and found.ratio <= 1):
             dropped.append((winner, f"no gain is left cold: {_text(found)} times the default"))
+            continue
+        removes = [name for name in winner.removes if (winner.function, name) not in violated]
+        if before:
+            kept.append(msgspec.structs.replace(winner, removes=removes))
             continue
         kept.append(
             msgspec.structs.replace(
@@ -264,7 +295,7 @@ def judge_winners(
                 speedup=1 / found.ratio,
                 speedup_low=1 / found.high if found.high else 1 / found.ratio,
                 speedup_high=1 / found.low if found.low else 1 / found.ratio,
-                removes=[n for n in winner.removes if (winner.function, n) not in violated],
+                removes=removes,
             )
         )
     strange: dict[Target, Comparison] = {}

@@ -165,6 +165,7 @@ class Plan(msgspec.Struct, frozen=True):
     clock_multiple: int = 10
     knobs: str = "communicator"
     use: str = ""
+    arrival: str = ""
 
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
@@ -236,6 +237,7 @@ _OPTIONAL = frozenset(
         "clock_multiple",
         "knobs",
         "use",
+        "arrival",
     )
 )
 

@@ -23,7 +23,6 @@ from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Medians, Verdict
 
-
 # Calls of a stream in place of a repetition: a stream gives one sample a block.
 STREAM_CALLS = 4
 

@@ -28,16 +28,22 @@ from . import common, running
     "--settings", is_flag=True, default=None, help="Search settings of the whole process too."
 )
 @click.option("--unsafe", is_flag=True, default=None, help="Also what some programs cannot bear.")
+@click.option(
+    "--against-loops",
+    is_flag=True,
+    help="Then check the winners by programs that are not the campaign's own (plumbline check).",
+)
 @running.settings_options
 def command(
     campaign_file: Path | None,
+    against_loops: bool,
     output: Path | None,
     new: bool,
     mpi_prefix: Path | None,
     db_path: Path | None,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
 
     The same settings on the same machine and library are the same campaign: run again, it
@@ -69,3 +75,22 @@ def command(
     elif found:
         common.show(*tables.side_by_side(found, guidelines.load(), all_rows=False))
     ran.require_all()
+    return max((_check(id, mpi_prefix, ran.database) for id in ran.ids if against_loops), default=0)
+
+
+def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
+    """The exit code of an acceptance test of a campaign's winners, which is shown."""
+    from plumbline import in_force
+    from plumbline.check import acceptance, installed
+
+    from . import check_tables
+
+    files = in_force.files(database, campaign, mpi_prefix)
+    if not files.winners:
+        click.echo(f"plumbline: {campaign} has no winners to check", err=True)
+        return 0
+    programs = installed.programs(files, None, None, acceptance.ITERATIONS)
+    with common.Bar() as bar:
+        found = acceptance.run(files, programs=programs, progress=bar)
+    common.show(*check_tables.of(found))
+    return common.VIOLATIONS_FOUND if found.slower() else 0

@@ -55,6 +55,17 @@ if TYPE_CHECKING:
     help="How ranks start: barrier, dissemination, window, roundtime or none.",
 )
 @click.option(
+    "--use",
+    default="",
+    help="Way of use: synchronised, loop, stream, after_barrier or late (in place of --sync and "
+    "--runtime).",
+)
+@click.option(
+    "--arrival",
+    default="",
+    help="Who comes late with --use late: one:NS, uniform:NS or list:NS,NS,… (a number a rank).",
+)
+@click.option(
     "--runtime",
     default="local",
     show_default=True,
@@ -100,6 +111,8 @@ def command(
     nrep: str | None,
     cache: str,
     sync: str,
+    use: str,
+    arrival: str,
     runtime: str,
     clock: str,
     clock_sync: str,
@@ -176,6 +189,8 @@ def command(
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
         sync=sync,
+        use=use,
+        arrival=arrival,
         clock=clock,
         clock_sync=clock_sync,
         runtime=runtime,

@@ -15,11 +15,16 @@ class Budget:
     def __init__(self, lab: Laboratory, settings: Settings) -> None:
         self.until_seconds = settings.budget_seconds
         self._lab = lab
+        self._asked = self.until_seconds
         self._step = self.until_seconds / 2 if self.until_seconds == BUDGET_SECONDS else 0.0
         self._most = _MOST * self.until_seconds
 
     def left(self) -> bool:
         return self._lab.spent_seconds < self.until_seconds
+
+    def has_grown(self) -> bool:
+        """Whether what is left is more than what was asked for."""
+        return self._lab.spent_seconds >= self._asked
 
     def earned(self) -> None:
         """A search has found something."""

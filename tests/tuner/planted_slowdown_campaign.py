@@ -1,0 +1,75 @@
+"""Slow-downs that a preloaded tool plants into the real library are found in all cells, and
+replaced.
+
+Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import identity
+from plumbline.measure import Laboratory
+from plumbline.search.cells import Target
+from plumbline.search.outcome import deciding
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db import verdicts, winners
+from plumbline_db.connection import Database
+from tests.tuner import shim
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+SIZES = [512, 1024, 4096, 16384, 32768]
+DELAY_NS = 40_000
+# Function: the guideline that sees it, from so many to so many bytes.
+PLANTED = {
+    "MPI_Allreduce": ("GL12", 1024, 16384),
+    "MPI_Bcast": ("GL10", 4096, 32768),
+    "MPI_Scan": ("GL16", 1024, 4096),
+    "MPI_Gather": ("GL3", 1024, 16384),
+}
+
+
+@pytest.mark.parametrize("nprocs", [2, 4])
+def test_planted_slow_downs_are_found_and_replaced(tmp_path: Path, nprocs: int) -> None:
+    if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
+        pytest.skip("no mpirun or mpicc on PATH")
+    slow = {name: (low, high, DELAY_NS) for name, (_, low, high) in PLANTED.items()}
+    tool = shim.build(tmp_path, "mpicc", slow)
+    settings = load(
+        None,
+        {
+            "nprocs": nprocs,
+            "sizes": SIZES,
+            "guidelines": [name for name, _, _ in PLANTED.values()],
+            "preload": [str(tool)],
+        },
+    )
+    bench = workbench(settings=settings)
+    settings = settings.on(bench.launcher.processing_units())
+    ranks = loop.starter(bench, settings)
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        started = identity.begin(db, bench, settings, new=False)
+        lab = Laboratory(db, started.id, ranks)
+        loop.Loop(lab, bench, started, settings, tmp_path / "out").run()
+        before, after = (
+            {
+                (one.guideline, one.function, one.bytes): one.verdict
+                for one in verdicts.get(db, started.id, stage)
+            }
+            for stage in ("before", "after")
+        )
+        kept = winners.get(db, started.id)
+    cells = [
+        (guideline, function, size)
+        for function, (guideline, low, high) in PLANTED.items()
+        for size in SIZES
+        if low <= size <= high
+    ]
+    assert {cell: before[cell] for cell in cells} == dict.fromkeys(cells, "violated")
+    assert {cell: after[cell] for cell in cells} == dict.fromkeys(cells, "holds")
+    assert all(deciding(kept, Target(function, size)) for _, function, size in cells)
