@@ -487,8 +487,8 @@ EVERY_FUNCTION = "*"
 class Tried(Record, frozen=True):
     """What a winner was tried for: a way of use, a datatype, an operator (empty where the function
     has none), a binding (as asked for; "user": as the user's own launcher binds), over `cells`
-    message sizes. `speedup`: default over winner, the mean over the cells; `worst_low`: the lower
-    end of the interval in the cell where it lies lowest."""
+    message sizes. `speedup`: default over winner, the mean over the cells, `speedup_low` the lower
+    end of its interval; `worst_low`: that in the cell where it lies lowest."""
 
     use: str
     type: str
@@ -496,6 +496,7 @@ class Tried(Record, frozen=True):
     binding: str
     cells: int
     speedup: float
+    speedup_low: float
     worst_low: float
 
 

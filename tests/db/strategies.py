@@ -307,6 +307,7 @@ winners = st.builds(
             binding=text,
             cells=small,
             speedup=st.floats(0.1, 9),
+            speedup_low=st.floats(0.1, 9),
             worst_low=st.floats(0.1, 9),
         ),
         max_size=2,

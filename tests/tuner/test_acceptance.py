@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from plumbline.search.cells import Target
 from plumbline.settings import load
 from plumbline.verify.sequential import Question, Standing
 from plumbline.verify.statistics import Comparison
+from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Winner
 from tests.exporters.bundles import tuned, variant
@@ -50,6 +52,7 @@ def judged(
         settings,
         SIZES,
         {},
+        lambda *_: {},
         placement=None,
         crowded=True,
     )
@@ -169,7 +172,9 @@ def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) 
     )
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, [])
-    acceptance = Acceptance(lab, menu, plan, settings, SIZES, {}, placement=None, crowded=True)
+    acceptance = Acceptance(
+        lab, menu, plan, settings, SIZES, {}, lambda *_: {}, placement=None, crowded=True
+    )
     first = acceptance.judge([tuned(*RING, 64, 512)]).winners
     launches = len(starter.launches)
     part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
@@ -196,3 +201,39 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
     assert {row.word for row in rows[:4]} == words
     _judge_together(rows, logs, 0.95)
     assert rows[4].word == "undecided"
+
+
+def test_knobs_come_first_and_are_in_force_for_variants(db: Database, campaign: Campaign) -> None:
+    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
+    bench = simulated.bench()
+    starter = SimulatedStarter(Costs(algorithm=FAST, own={"reduce_ring": 0.5}), launch_noise=0.02)
+    menu = Menu(
+        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    )
+    asked: list[tuple[list[str], str]] = []
+
+    def in_force(standing: Sequence[Winner], name: str) -> dict[str, str]:
+        asked.append(([winner.function for winner in standing], name))
+        return {"IN": "force"}
+
+    acceptance = Acceptance(
+        Laboratory(db, campaign.id, starter),
+        menu,
+        tables.plan(settings, []),
+        settings,
+        SIZES,
+        {"HOT": "1"},
+        in_force,
+        placement=None,
+        crowded=True,
+    )
+    wanted = [tuned(*RING, 64, 512), variant("MPI_Reduce", "reduce_ring", 64, 512)]
+    first = acceptance.judge(wanted)
+    assert (first.suite, asked) == ("accept-1", [])
+    second = acceptance.judge(first.winners)
+    assert (second.suite, asked) == ("accept-2", [(["MPI_Allreduce"], "accept-2")])
+    assert acceptance.judge(second.winners).suite == ""
+    environments = {
+        run.suite.rpartition("-")[0][:8]: run.environment for run in runs.listing(db, campaign.id)
+    }
+    assert environments == {"accept-1": {"HOT": "1"}, "accept-2": {"HOT": "1", "IN": "force"}}

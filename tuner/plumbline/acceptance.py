@@ -11,7 +11,7 @@ What needs launches of its own (cold knobs) cannot be tried so; the confirmation
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -27,6 +27,7 @@ from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings
 from plumbline.verify import design, estimators
+from plumbline.verify.index import LIBRARY
 from plumbline.verify.sequential import Family, Question, Standing
 from plumbline.verify.statistics import paired_ratio
 from plumbline.words import counted
@@ -70,7 +71,7 @@ class Trial(msgspec.Struct, frozen=True):
 class Accepted(msgspec.Struct, frozen=True):
     """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
     are winners, or the sizes that they have lost, with the reason. `suite`: the name that its
-    launches begin with."""
+    launches begin with; empty where nothing was left to be tried."""
 
     suite: str
     winners: list[Winner]
@@ -79,7 +80,8 @@ class Accepted(msgspec.Struct, frozen=True):
 
 class Acceptance:
     """Of the winners of one campaign. `placement`: where the ranks are (None: as in all launches);
-    `environment`: what lets knobs be switched inside a launch."""
+    `environment`: what lets knobs be switched inside a launch; `in_force` puts winners in force for
+    launches of a name."""
 
     def __init__(
         self,
@@ -89,11 +91,13 @@ class Acceptance:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         environment: Mapping[str, str],
+        in_force: Callable[[Sequence[Winner], str], Mapping[str, str]],
         *,
         placement: Placement | None,
         crowded: bool,
     ) -> None:
         self._lab = lab
+        self._in_force = in_force
         self._menu = menu
         self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._settings = settings
@@ -105,16 +109,24 @@ class Acceptance:
         self._turns = 0
 
     def judge(self, winners: Sequence[Winner]) -> Accepted:
-        """Tries those that were not accepted before."""
+        """Tries some that were not accepted before: knobs first, then ours with these in force."""
         fresh = [
             winner
             for winner in winners
             if self.fits(winner) and not any(is_part(winner, known) for known in self._known)
         ]
+        knobs = [winner for winner in fresh if winner.variant == LIBRARY]
+        fresh = knobs or fresh
         if not fresh:
             return Accepted("", list(winners), [])
         self._turns += 1
         suite = f"accept-{self._turns}"
+        # What ours send by calls of the library is sent as the accepted knobs say.
+        standing = [winner for winner in winners if winner.variant == LIBRARY]
+        if standing and not knobs:
+            environment = {**self._environment, **self._in_force(standing, suite)}
+        else:
+            environment = dict(self._environment)
         trials = [
             Trial(number, beyond, Target(winner.function, size), candidate_of(winner), where)
             for number, winner in enumerate(fresh)
@@ -127,7 +139,7 @@ class Acceptance:
                 self._settings, PlanCase(winner.function, size), crowded=self._crowded
             )
         ]
-        rows = self._measure(suite, trials)
+        rows = self._measure(suite, trials, environment)
         kept: dict[int, list[Winner]] = {}
         refused: list[tuple[Winner, str]] = []
         beyond = _shared_out(rows, len(fresh))
@@ -146,10 +158,10 @@ class Acceptance:
         return Accepted(suite, found, refused)
 
     def shows_gain(self, winner: Winner) -> bool:
-        """Whether it was accepted, and is faster than the default in the campaign's own use at each
-        of its sizes, beyond doubt."""
+        """Whether it was accepted, and is faster than the default over its sizes in the campaign's
+        own use, beyond doubt."""
         own = winner.tried[0] if winner.tried else None
-        return own is not None and own.worst_low > 1 and self.fits(winner)
+        return own is not None and own.speedup_low > 1 and self.fits(winner)
 
     def fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
@@ -192,7 +204,9 @@ class Acceptance:
 
     # --- launches -------------------------------------------------------------------------------
 
-    def _measure(self, suite: str, trials: Sequence[Trial]) -> list[Standing[Trial]]:
+    def _measure(
+        self, suite: str, trials: Sequence[Trial], environment: Mapping[str, str]
+    ) -> list[Standing[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.tolerance
@@ -201,7 +215,8 @@ class Acceptance:
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
-        self._launch(f"{suite}-glance", 0, GLANCE, trials, logs, reasons, _GLANCE_BLOCKS)
+        launch = partial(self._launch, environment, logs, reasons)
+        launch(f"{suite}-glance", 0, GLANCE, trials, _GLANCE_BLOCKS)
         hopeless = _hopeless(trials, logs, self._settings)
         asked = [trial for trial in trials if trial.size not in hopeless]
         given_up = [trial for trial in trials if trial.size in hopeless]
@@ -211,7 +226,7 @@ class Acceptance:
             more = LOOKS.launches[look] - before
             blocks = self._plan.blocks if look else BLOCKS
             name = f"{suite}-look-{look + 1}"
-            self._launch(name, before, more, asked, logs, reasons, blocks)
+            launch(name, before, more, asked, blocks)
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
@@ -226,12 +241,13 @@ class Acceptance:
 
     def _launch(
         self,
+        environment: Mapping[str, str],
+        logs: dict[Trial, dict[int, float]],
+        reasons: dict[Trial, str],
         suite: str,
         before: int,
         count: int,
         trials: Sequence[Trial],
-        logs: dict[Trial, dict[int, float]],
-        reasons: dict[Trial, str],
         blocks: int,
     ) -> None:
         """`count` launches more, after those `before` in this turn."""
@@ -245,7 +261,7 @@ class Acceptance:
         cases = dict.fromkeys(side for trial in trials for side in trial.sides())
         blocks = min(blocks, self._plan.blocks)
         plan = msgspec.structs.replace(self._plan, seed=seed, blocks=blocks, cases=tuple(cases))
-        series = Series(self._lab, suite, plan, self._environment, self._placement)
+        series = Series(self._lab, suite, plan, environment, self._placement)
         series.advance(count)
         lab = self._lab
         times = {
@@ -347,6 +363,9 @@ class Acceptance:
         for where, those in found.items():
             comparisons = [row.comparison for row in those if row.comparison]
             logs = [math.log(one.ratio) for one in comparisons]
+            # Of the mean: errors of sizes are their own.
+            halves = [math.log((one.high or math.inf) / one.ratio) for one in comparisons]
+            mean, half = sum(logs) / len(logs), math.hypot(*halves) / len(logs)
             tried.append(
                 Tried(
                     use=where.use or self._settings.way_of_use or self._settings.start_scheme,
@@ -354,7 +373,8 @@ class Acceptance:
                     op=where.data.op,
                     binding=binding,
                     cells=len(those),
-                    speedup=math.exp(-sum(logs) / len(logs)),
+                    speedup=math.exp(-mean),
+                    speedup_low=math.exp(-mean - half),
                     worst_low=min(1 / (one.high or math.inf) for one in comparisons),
                 )
             )

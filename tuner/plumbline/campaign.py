@@ -57,6 +57,9 @@ def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
 
 
+# With fewer new cells, as a share of the violations at the start, a round has to fit the budget.
+_WORTH_A_ROUND = 0.1
+
 # More ranks than this on one processing unit stop the machine, and measure nothing.
 MOST_RANKS_PER_UNIT = 32
 
@@ -185,10 +188,13 @@ class Loop:
             settings,
             self._sizes,
             self._searched_under,
+            self._with_files,
             placement=lab.starter.plain,
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
+        self._table_before: list[Verdict] = []
+        self._round_seconds = 0.0  # what the last confirmation has taken
         self._confirmed: list[Winner] = []
 
     def _unchanged(self, menu: Menu) -> list[PlanCase]:
@@ -238,7 +244,9 @@ class Loop:
                 changed, winners = bool(more), winners + more
             if changed and winners:
                 turn += 1
+                begun = self._lab.spent_seconds
                 winners, current, changed = self._confirm(turn, winners, current, fixed)
+                self._round_seconds = self._lab.spent_seconds - begun
                 if not changed:
                     self._round(f"round-{turn}", winners, current, fixed)
                 elif not winners:
@@ -291,6 +299,7 @@ class Loop:
             elsewhere = self._in_other_uses("before", found, {}, whole=whole)
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
+        self._table_before = found
         return found
 
     def _in_other_uses(
@@ -313,10 +322,11 @@ class Loop:
         """Opens the searches that the table asks for; whether there were any, and all winners."""
         wanted = [*self._only_in_loops, *current]
         fresh = self._rounds.fresh(wanted)
-        # The table that says so is that of these winners, if none changed. What the budget has
-        # grown by is for cells that nobody has searched.
-        again = winners and not changed and not self._budget.has_grown()
-        stuck = self._rounds.stuck(current) if again else []
+        # The table that says so is that of these winners, if none changed.
+        stuck = [] if changed or not winners else self._rounds.stuck(current)
+        few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
+        if few and not self._budget.has_room(self._round_seconds):
+            fresh, stuck = [], []
         if stuck:
             winners = self._rounds.second(number, current, winners, self._with_files)
         if fresh:
@@ -444,11 +454,11 @@ class Loop:
         if self._settings.simulation is not None:
             return list(winners)
         done = self._acceptance.judge(winners)
-        while done.refused:
+        while done.suite:
             for winner, why in done.refused:
                 self._dropped(done.suite, winner, why)
-            lost = [winner for winner, _ in done.refused]
-            done = self._acceptance.judge(self._replaced(done.winners, lost, fixed))
+            left, lost = done.winners, [winner for winner, _ in done.refused]
+            done = self._acceptance.judge(self._replaced(left, lost, fixed) if lost else left)
         return done.winners
 
     def _replaced(

@@ -22,9 +22,10 @@ class Budget:
     def left(self) -> bool:
         return self._lab.spent_seconds < self.until_seconds
 
-    def has_grown(self) -> bool:
-        """Whether what is left is more than what was asked for."""
-        return self._lab.spent_seconds >= self._asked
+    def has_room(self, seconds: float) -> bool:
+        """Whether so much more comes to its end within what the budget was at first, and half of it
+        where that may grow."""
+        return self._lab.spent_seconds + seconds <= self._asked + self._step
 
     def earned(self) -> None:
         """A search has found something."""
