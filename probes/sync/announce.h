@@ -6,10 +6,10 @@
 #include "sync/sync.h"
 
 struct pl_announce {
-    int64_t cost_ns;  /* of an announcement, measured */
-    int64_t slack_ns; /* how far ahead rank 0 announces */
+    int64_t cost_ns;    /* of an announcement, measured */
+    int64_t slack_ns;   /* how far ahead rank 0 announces */
     int64_t longest_ns; /* it never is more */
-    int64_t late_ns;  /* a start that lies further behind the announced time is not valid */
+    int64_t late_ns;    /* a start that lies further behind the announced time is not valid */
 };
 
 /* How a rank came to its start; larger is worse. */

@@ -4,7 +4,10 @@
 #include <mpi.h>
 #include <time.h>
 
-#define NEVER {1, 0, 0}
+#define NEVER                                                                                      \
+    {                                                                                              \
+        1, 0, 0                                                                                    \
+    }
 #ifndef SHIM_ALLREDUCE
 #define SHIM_ALLREDUCE NEVER
 #endif
