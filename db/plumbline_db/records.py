@@ -438,6 +438,11 @@ class Verdict(Record, frozen=True):
         return {"holds", "violated"} <= words
 
     @property
+    def in_other_use(self) -> bool:
+        """It is not of its table's way of use, as its name says (`GL12 (loop)`)."""
+        return self.guideline.endswith(")")
+
+    @property
     def replaceable(self) -> bool:
         """The left side is what a call of the function gets on all ranks: another configuration may
         stand in for it. A violation with another left side cannot be removed that way."""

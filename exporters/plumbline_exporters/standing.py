@@ -15,6 +15,7 @@ import msgspec
 
 from plumbline_db import campaigns, exports, machines, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.layout import use
 from plumbline_db.records import Campaign, Export, Library, Machine, Verdict, Winner
 
 
@@ -130,7 +131,7 @@ def _coverage(db: Database, where: Place, those: Sequence[Campaign]) -> Coverage
         newest: dict[tuple[Any, ...], tuple[Campaign, Verdict]] = {}
         for campaign in ordered:
             for verdict in verdicts.get(db, campaign.id, stage):
-                newest[_cell(verdict)] = campaign, verdict
+                newest[use(campaign), *_cell(verdict)] = campaign, verdict
         if newest:
             counts[stage] = _by_guideline([verdict for _, verdict in newest.values()])
             shares[stage] = _shares([campaign for campaign, _ in newest.values()], stage)
@@ -149,7 +150,7 @@ def _cell(verdict: Verdict) -> tuple[Any, ...]:
     """What a verdict is about: two of the same cell say the same thing at different times."""
     names = ("guideline", "kind", "function", "lhs", "rhs", "bytes", "other_bytes", "factor")
     sides = tuple(getattr(verdict, name) for name in names)
-    return (*sides, verdict.ranks, getattr(verdict, "use", ""))
+    return (*sides, verdict.ranks)
 
 
 def _shares(speaking: Sequence[Campaign], stage: str) -> list[Share]:

@@ -40,8 +40,8 @@ from plumbline_db.records import Campaign
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
 LONG_SECONDS = 2e-6
-FEWER_LOOKS = design.over(9, 18)
-DESIGNS = {"9 … 30": acceptance.LOOKS, "9 … 18": FEWER_LOOKS}
+FEWER_LOOKS, COLD_LOOKS = design.over(9, 18), design.over(9, 30)
+DESIGNS = {f"9 … {acceptance.LOOKS.launches[-1]}": acceptance.LOOKS, "9 … 18": FEWER_LOOKS}
 RATIOS = (0.9, 1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
 CLASSES = (">= 2 us", "< 2 us")
 
@@ -252,7 +252,7 @@ def shares(found: Recorded, seeds: int) -> list[Share]:
         for ratio in RATIOS:
             rows += _accepting("inside a launch", name, found.inside, looks, ratio, seeds)
     for ratio in RATIOS:
-        rows += _accepting("cold pairs", "9 … 30", found.cold, acceptance.LOOKS, ratio, seeds)
+        rows += _accepting("cold pairs", "9 … 30", found.cold, COLD_LOOKS, ratio, seeds)
     return rows + _harm(found.cold, seeds)
 
 

@@ -204,7 +204,10 @@ def test_an_empty_signature_is_the_same_in_any_type(build: Build, tmp_path: Path
 @pytest.fixture(scope="module")
 def memory(build: Build) -> str:
     sources = [str(path) for path in sorted((ROOM / "preload").glob("*.c"))]
-    compile_program(build, "memory", ["memory.c", *sources], options=['-DPL_VERSION="test"'])
+    sources.append(str(ROOM / "common" / "next.c"))
+    # As in libplumbline.so: calls that are not replaced go to what is behind this program.
+    options = ['-DPL_VERSION="test"', "-DPL_PRELOAD"]
+    compile_program(build, "memory", ["memory.c", *sources], options=options)
     return "memory"
 
 

@@ -155,6 +155,7 @@ def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
     path.write_text(text)
     called = calls("MPI_Allreduce", 1024, 100, 1e-5, nodes=2)
     write(tmp_path / tomllib.loads(text)["profile"], application(called))
+    (tmp_path / tomllib.loads(text)["preload"][0]).touch()
     settings = load(path, {})
     assert set(tomllib.loads(text)) | {"simulate", *SCHEDULERS} == set(settings.__struct_fields__)
 

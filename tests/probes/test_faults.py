@@ -35,8 +35,9 @@ def test_broken_allreduce(probe: Probe, fault: str, outcome: str, words: str) ->
     launch = run(probe, fault, f"case id=0 {ALLREDUCE}\ncase id=1 {ALLREDUCE} variant=library\n")
     assert launch.checks[0].outcome == outcome
     assert words in launch.checks[0].detail
-    assert launch.checks[1].outcome == "ok"
-    assert [record.case for record in launch.samples] == [1]
+    # `library` is past libplumbline alone: what somebody preloads is there.
+    assert launch.checks[1].outcome == outcome
+    assert launch.samples == []
 
 
 def test_a_mockup_feels_what_it_is_made_of(probe: Probe) -> None:

@@ -173,6 +173,7 @@ class SimulatedStarter(Starter):
         self.refusal = lambda text: None  # type: ignore[method-assign]
         self.placement = Placement(nodes=1, ppn=nprocs)
         self._launcher = launcher_for(None)
+        self._fixed: dict[str, str] = {}
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._parts = parts

@@ -195,7 +195,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         middle = 0.1 if size == 1024 else 0.0
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
-        undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.2, 0.5, 22, "")
+        undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
         rows.append(Standing(Question(trial, 1.05), comparison=undecided))
     _judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from plumbline import libraries, paths, process
+from plumbline.words import counted
 from plumbline_db import campaigns, connection, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -162,16 +163,22 @@ def test_what_is_left_was_searched(done: Done) -> None:
 
 
 def test_the_known_violation_is_found_and_removed(done: Done) -> None:
-    """Four ranks on two processing units, Open MPI 4.1: a small Allreduce takes about twice as long
-    as Reduce + Bcast, and a knob ends that."""
+    """Four ranks on two processing units, Open MPI 4.1: Allreduce of 16 KiB takes longer than
+    Reduce and Bcast in all ways of use, and something ends that. (At 4 B it does after a barrier, and what
+    ends it there is slower for one MPI_FLOAT.)"""
     known = done.results["library"]["version"].startswith("4.1.")
     if not known or done.results["machine"]["processing_units"] > 2:
         pytest.skip("the violation is known for Open MPI 4.1 with four ranks on two units only")
     before = {(one["guideline"], one["bytes"]) for one in done.results["before"]["violations"]}
     after = {(one["guideline"], one["bytes"]) for one in done.results["after"]["violations"]}
-    assert ("GL12", 4) in before
-    assert ("GL12", 4) not in after
-    (winner,) = [one for one in done.results["winners"] if one["bytes_from"] <= 4]
+    assert ("GL12", 16384) in before
+    assert ("GL12", 16384) not in after
+    sizes = [(one["bytes_from"], one["bytes_to"]) for one in done.results["winners"]]
+    (winner,) = [
+        one
+        for one, (low, high) in zip(done.results["winners"], sizes, strict=True)
+        if low <= 16384 and (high is None or high >= 16384)
+    ]
     assert winner["function"] == "MPI_Allreduce" and winner["speedup_low"] > 1
 
 
@@ -204,7 +211,8 @@ def test_run_again_it_only_reports(done: Done) -> None:
 def test_run_puts_the_files_in_force_and_proves_it(done: Done) -> None:
     said = plumbline("run", "--db", done.database, "--", "env")
     assert said.returncode == 0, said.stderr
-    assert f"{len(done.results['winners'])} winners of {done.results['campaign']}" in said.stderr
+    winners = counted(len(done.results["winners"]), "winner")
+    assert f"{winners} of {done.results['campaign']}" in said.stderr
     seen = dict(line.split("=", 1) for line in said.stdout.splitlines() if "=" in line)
     if any(path.name == "ompi-rules.conf" for path in done.exported):
         assert seen["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "1"

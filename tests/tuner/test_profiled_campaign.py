@@ -92,7 +92,8 @@ def test_the_saving_is_what_was_planted(done: Done) -> None:
     assert found.saving_seconds == pytest.approx(truth, rel=0.03)
     # The machine of a test drifts between launches by a quarter; the middle is near.
     assert row.default_seconds == pytest.approx(1.9 * ALLREDUCE, rel=0.3)
-    assert [one.saving_seconds for one in found.rows[1:]] == [0.0, 0.0]
+    # What is faster at neighbouring sizes by the way saves little.
+    assert all((one.saving_seconds or 0.0) < truth / 50 for one in found.rows[1:])
     assert found.run_seconds == 100.0 and found.here_seconds < found.collective_seconds
 
 

@@ -148,7 +148,7 @@ def test_colour_only_repeats_what_the_signs_say(
 ) -> None:
     for marks in (UNICODE, ASCII):
         signs = [marks.of(state).plain for state in STYLES]  # type: ignore[arg-type]
-        assert len(set(signs)) == len(signs) == 6
+        assert len(set(signs)) == len(signs) == 7
     file = io.StringIO()
     table = before_after_table(before, after, guidelines, title="t")
     Console(file=file, width=130, force_terminal=True, color_system="standard").print(table)
@@ -247,7 +247,7 @@ def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidel
 def test_json_has_the_fields_of_the_contract(before: list[Verdict]) -> None:
     found = as_json([v for v in before if v.verdict == "violated"])
     assert len(found) == 1 + 1 + 14 + 1 + 1
-    assert tuple(found[0]) == JSON_FIELDS
+    assert tuple(found[0]) == (*JSON_FIELDS, "depends", "uses")
     contract = ["guideline", "kind", "function", "nprocs", "ppn", "bytes", "ratio", "ratio_low"]
     contract += ["ratio_high", "p", "p_adjusted", "launches"]
     assert set(contract) <= set(JSON_FIELDS)
@@ -271,4 +271,6 @@ def test_json_has_the_fields_of_the_contract(before: list[Verdict]) -> None:
         "p_adjusted": 4e-4,
         "launches": 12,
         "reason": "",
+        "depends": False,
+        "uses": [],
     }

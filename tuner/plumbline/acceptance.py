@@ -6,7 +6,7 @@ have, where a plain mpirun puts the ranks. It keeps the sizes at which it is kno
 in any of these: the interval of each ratio ends within the tolerance. Beyond its range it takes the
 neighbouring sizes at which it is clearly faster in all of them.
 
-What needs launches of its own (cold knobs) cannot be tried so; the confirmation tries that."""
+What needs launches of its own (cold knobs) cannot be tried so: acceptance_in_turn.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plumbline.plan import Data, Plan, PlanCase
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
-from plumbline.search.outcome import deciding
+from plumbline.search.outcome import deciding, holds
 from plumbline.settings import Settings
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
@@ -131,7 +131,7 @@ class Acceptance:
             Trial(number, beyond, Target(winner.function, size), candidate_of(winner), where)
             for number, winner in enumerate(fresh)
             for beyond, sizes in (
-                (False, self._held(winner, winners)),
+                (False, self._held(winner)),
                 (True, self._beyond(winner, winners)),
             )
             for size in sizes
@@ -145,7 +145,7 @@ class Acceptance:
         beyond = _shared_out(rows, len(fresh))
         for number, winner in enumerate(fresh):
             own = [row for row in rows if row.question.key.winner == number]
-            held = self._held(winner, winners)
+            held = self._held(winner)
             kept[number], lost = self._judged(winner, own, held, beyond[number])
             refused += lost
             self._known += kept[number]
@@ -171,14 +171,13 @@ class Acceptance:
 
     # --- which sizes ----------------------------------------------------------------------------
 
-    def _held(self, winner: Winner, winners: Sequence[Winner]) -> list[int]:
-        """The measured sizes that it decides, and the ends of its range."""
-        if winner.bytes_to == UNBOUNDED_BYTES:
-            return sorted(self._sizes[winner.function])  # those of others too, which may go
-        sizes = {*self._sizes[winner.function], winner.bytes_from, winner.bytes_to} - {0}
-        return sorted(
-            size for size in sizes if deciding(winners, Target(winner.function, size)) is winner
-        )
+    def _held(self, winner: Winner) -> list[int]:
+        """The measured sizes in its range, also those that others decide, which may lose their
+        place; and its ends."""
+        sizes = set(self._sizes[winner.function])
+        if winner.bytes_to != UNBOUNDED_BYTES:
+            sizes |= {winner.bytes_from, winner.bytes_to} - {0}
+        return sorted(size for size in sizes if holds(winner, Target(winner.function, size)))
 
     def _beyond(self, winner: Winner, winners: Sequence[Winner]) -> list[int]:
         """The measured sizes next to its range that nobody holds, on each side."""
@@ -319,7 +318,8 @@ class Acceptance:
                 refused.append((piece, why))
                 continue
             if not any(size in sizes for size in self._sizes[winner.function]):
-                continue  # no cell of the table would prove or confirm it
+                refused.append((piece, "no measured size is left of it, which could be confirmed"))
+                continue
             low, high = sizes[0], sizes[-1]
             if not whole:
                 below = sorted((size for size in by_size if size < held[0]), reverse=True)
@@ -391,7 +391,8 @@ def _judge_together(
     confidence: float,
 ) -> None:
     """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
-    launch. They hold if their mean does; one whose own ratio is above the limit does not."""
+    launch. They hold if their mean does; one whose own ratio is above the limit, or may be above
+    twice the tolerance, does not."""
     groups: dict[tuple[int, Circumstance], list[Standing[Trial]]] = {}
     for row in rows:
         trial = row.question.key
@@ -408,8 +409,10 @@ def _judge_together(
         joint = paired_ratio(means, confidence)
         for row in those:
             limit = row.question.limit
-            own = row.comparison.ratio if row.comparison else math.inf
-            if joint.high is not None and max(joint.high, own) <= limit:
+            own = row.comparison
+            if own is None or own.high is None or joint.high is None:
+                continue
+            if max(joint.high, own.ratio) <= limit and own.high <= 2 * limit - 1:
                 row.word = "holds"
 
 

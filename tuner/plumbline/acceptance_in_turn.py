@@ -59,8 +59,12 @@ def harm(
     )
     others = _others(sizes, winners)
     pairs = settings.launches
-    logs = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
+    logs, lost = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
     found: dict[str, tuple[Winner, str]] = {}
+    for case in lost:
+        winner, name = asked[case]
+        text = f"no right result {name} with it in force"
+        found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
     limit = 1 + settings.tolerance
     sure = slower(logs, limit, settings.alpha)
     for case, values in logs.items():
@@ -93,9 +97,10 @@ def _log_ratios(
     cases: Sequence[PlanCase],
     others: Sequence[PlanCase],
     placement: Placement | None,
-) -> dict[PlanCase, list[float]]:
+) -> tuple[dict[PlanCase, list[float]], list[PlanCase]]:
     """Per pair of launches, log(tuned / as it is) of each case that all launches have, without what
-    the launches of a pair differ by in `others`."""
+    the launches of a pair differ by in `others`; and the cases that only those of the library as
+    it is have in full."""
     full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
     sides = []
     for name, inside in ((suite, environment), (f"{suite}-default", {})):
@@ -109,15 +114,16 @@ def _log_ratios(
         for case in full.cases
         if len(tuned.get(case, ())) == len(plain.get(case, ())) == pairs
     }
+    lost = [case for case in cases if case not in found and len(plain.get(case, ())) == pairs]
     known = [found[case] for case in others if case in found]
     if len(known) < REFERENCE_CELLS:
-        return {case: logs for case, logs in found.items() if case in set(cases)}
+        return {case: logs for case, logs in found.items() if case in set(cases)}, lost
     factors = [numbers.median(column) for column in zip(*known, strict=True)]
     return {
         case: [log - factor for log, factor in zip(found[case], factors, strict=True)]
         for case in cases
         if case in found
-    }
+    }, lost
 
 
 def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:

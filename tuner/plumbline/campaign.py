@@ -24,7 +24,7 @@ from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import PlanCase
 from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, process, ranges
-from plumbline.search.budget import Budget
+from plumbline.search.budget import TOO_FEW, Budget
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
@@ -303,7 +303,13 @@ class Loop:
         return found
 
     def _in_other_uses(
-        self, stage: str, table: list[Verdict], environment: Mapping[str, str], *, whole: bool
+        self,
+        stage: str,
+        table: list[Verdict],
+        environment: Mapping[str, str],
+        only: Sequence[Verdict] = (),
+        *,
+        whole: bool,
     ) -> Elsewhere:
         return other_uses.look(
             self._lab,
@@ -312,6 +318,7 @@ class Loop:
             self._settings,
             environment,
             table,
+            only,
             crowded=self._campaign.oversubscribed,
             whole=whole,
         )
@@ -326,6 +333,8 @@ class Loop:
         stuck = [] if changed or not winners else self._rounds.stuck(current)
         few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
         if few and not self._budget.has_room(self._round_seconds):
+            if fresh:
+                self._event(TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds")
             fresh, stuck = [], []
         if stuck:
             winners = self._rounds.second(number, current, winners, self._with_files)
@@ -496,7 +505,8 @@ class Loop:
         after = [msgspec.structs.replace(one, stage="after") for one in current]
         if self._settings.simulation is None and winners:
             environment = self._files.environment()
-            after = self._in_other_uses("after", after, environment, whole=False).table
+            only = self._only_in_loops
+            after = self._in_other_uses("after", after, environment, only, whole=False).table
         if winners or self._settings.rounds:  # a table that was only verified has no after
             verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)

@@ -43,14 +43,16 @@ def look(
     settings: Settings,
     environment: Mapping[str, str],
     table: Sequence[Verdict],
+    only: Sequence[Verdict] = (),
     *,
     crowded: bool,
     whole: bool,
 ) -> Elsewhere:
     """Measures what is needed beside the table of `stage`, with `environment` in force. `whole`:
-    all of its cells in a loop of calls, not only those that are violated."""
+    all of its cells in a loop of calls, not only those that are violated; `only` were violated in
+    loops before."""
     uses = other_uses(settings, crowded=crowded)
-    violated = _cases_of(verdict for verdict in table if verdict.verdict == "violated")
+    violated = _cases_of([*only, *(one for one in table if one.verdict == "violated")])
     every = tables.cases(guidelines, settings)
     wanted = {
         use: every

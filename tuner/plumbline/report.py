@@ -12,6 +12,7 @@ import msgspec
 from plumbline import saving, spread
 from plumbline.conditions import Conditions, summary
 from plumbline.saving import Saving
+from plumbline.search.budget import TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings import EVERY
@@ -103,6 +104,10 @@ class Report(msgspec.Struct, frozen=True):
             return f"not searched: its left side ({side}) is not a call that can be replaced here"
         if search is None and self.saving and not self.saving.calls_for(verdict):
             return "not searched: the application spends no time worth speaking of there"
+        if search is None and any(one.kind == TOO_FEW for one in self.events):
+            return (
+                "not searched: so few new cells are not worth another round (--budget asks for it)"
+            )
         if search is None:
             return "not searched: all rounds or the budget were used up"
         in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))

@@ -200,11 +200,11 @@ class Starter:
             placement=placement or self.placement,
             folder=folder,
             environment=self.clean_environment() | extra,
-            extra=self._beyond(extra),
+            extra=self.beyond(extra),
             timeout_seconds=self._timeout_seconds,
         )
 
-    def _beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
+    def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
         """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks
         what they preload, the variable beside it would take its place."""
         found = self._fixed | dict(extra)

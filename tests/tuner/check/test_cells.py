@@ -31,10 +31,12 @@ def test_measured_sizes_and_odd_ones_between() -> None:
     assert {(cell.type, cell.op) for cell in found} == {BYTES, *REDUCED}
 
 
-def test_blocks_are_whole_and_types_are_those_of_the_campaign() -> None:
+def test_blocks_are_whole_and_data_are_bytes_and_doubles() -> None:
     winner = build.winner(function="MPI_Gather", bytes_from=0, bytes_to=UNBOUNDED_BYTES)
-    found = cells([winner], SIZES, 4, BYTES)
-    assert {(cell.type, cell.op) for cell in found} == {("MPI_BYTE", "")}
+    every = cells([winner], SIZES, 4, BYTES)
+    assert {(cell.type, cell.op) for cell in every} == {("MPI_BYTE", ""), ("MPI_DOUBLE", "")}
+    assert all(cell.bytes % 32 == 0 for cell in every if cell.type == "MPI_DOUBLE")
+    found = [cell for cell in every if cell.type == "MPI_BYTE"]
     assert [cell.bytes for cell in found] == [4, 68, 1000, 2028, 4096]
     assert all(cell.bytes // 4 % 2 for cell in found if cell.bytes in (68, 2028))
 

@@ -66,7 +66,9 @@ def cells(
     found: list[Cell] = []
     for function, measured in sizes.items():
         reduces = function in REDUCTIONS
-        kinds = [data, *REDUCED] if reduces else [data]
+        kinds = [data, *REDUCED] if reduces else [data, ("MPI_DOUBLE", data[1])]
+        if function == "MPI_Barrier":
+            kinds = [data]
         for type, op in dict.fromkeys(kinds):
             width = TYPE_BYTES[type]
             points = [whole(function, size, width, nprocs) for size in measured]

@@ -65,6 +65,7 @@ class Sides:
         self._progress = progress
         ranks = campaign.starter(bench, found.settings)
         self._clean = ranks.clean_environment()
+        self._beyond = ranks.beyond
         self._extra: dict[Side, dict[str, str]] = {
             "tuned": proof.environment_of(found.script, self._clean),
             "plain": {},
@@ -129,7 +130,7 @@ class Sides:
                 placement=self.placement,
                 folder=folder,
                 environment=self._clean | self._extra[side],
-                extra=self._found.settings.fixed | self._extra[side],
+                extra=self._beyond(self._extra[side]),
                 timeout_seconds=self._timeout_seconds,
             )
             done = bench.launcher.run(bench.family, bench.installation, job)

@@ -59,6 +59,8 @@ def command(
 
     from . import tables
 
+    if as_json and against_loops:
+        raise click.UsageError("--against-loops shows tables; use `plumbline check --json` then")
     ran = running.run(
         campaign_file,
         options,
@@ -75,7 +77,10 @@ def command(
     elif found:
         common.show(*tables.side_by_side(found, guidelines.load(), all_rows=False))
     ran.require_all()
-    return max((_check(id, mpi_prefix, ran.database) for id in ran.ids if against_loops), default=0)
+    if not against_loops:
+        return 0
+    pairs = zip(ran.ids, ran.prefixes, strict=True)
+    return max((_check(id, prefix, ran.database) for id, prefix in pairs), default=0)
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
@@ -86,8 +91,8 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     from . import check_tables
 
     files = in_force.files(database, campaign, mpi_prefix)
-    if not files.winners:
-        click.echo(f"plumbline: {campaign} has no winners to check", err=True)
+    if not files.winners or files.settings.simulation is not None:
+        click.echo(f"plumbline: {campaign} has no winners that a program could check", err=True)
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
     with common.Bar() as bar:

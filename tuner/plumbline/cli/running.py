@@ -74,11 +74,12 @@ def settings_options(function: common.Function) -> common.Function:
 
 class Ran(msgspec.Struct, frozen=True):
     """The campaigns of a command, in order; `failures` are those that could not be run to their
-    end, each with its label."""
+    end, each with its label; `prefixes`: where the library of each campaign was looked for."""
 
     ids: list[str]
     database: Path
     failures: list[str] = []
+    prefixes: list[Path | None] = []
 
     def reports(self) -> list[Report]:
         from plumbline import report
@@ -114,8 +115,10 @@ def run(
 
     tasks = files.tasks(campaign_file, overrides(options), mpi_prefix)
     if len(tasks) == 1:
-        return Ran([_one(tasks[0], new=new, database=database, output=output)], database)
+        id = _one(tasks[0], new=new, database=database, output=output)
+        return Ran([id], database, prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
+    prefixes: list[Path | None] = []
     failures: list[str] = []
 
     def begun(db: Database, id: str) -> None:
@@ -127,10 +130,12 @@ def run(
         click.echo(f"plumbline: {number + 1} of {len(tasks)}: {task.label}", err=True)
         try:
             _one(task, new=new, database=database, output=output, begun=begun)
+            prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             click.echo(f"plumbline: {task.label}: {error}", err=True)
             failures.append(f"{task.label}: {error}")
-    return Ran(ids, database, failures)
+            prefixes += [task.mpi_prefix] * (len(ids) - len(prefixes))
+    return Ran(ids, database, failures, prefixes)
 
 
 def _one(

@@ -33,6 +33,8 @@ def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
     sides the one that the table found to be fastest, at equal times the first."""
     found: dict[Target, tuple[float, Bound]] = {}
     for one in verdicts:
+        if one.in_other_use:
+            continue
         if one.verdict != "violated" or not one.replaceable or one.ratio is None:
             continue
         target = Target(one.function, one.bytes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from plumbline.measure import Laboratory
 from plumbline.settings import BUDGET_SECONDS, Settings
 
+TOO_FEW = "round not opened"  # the kind of the event
+
 _MOST = 4  # times the budget that nobody named
 
 

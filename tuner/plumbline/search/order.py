@@ -36,7 +36,7 @@ class Order:
         waits: dict[str, set[str]] = {one.function: set() for one in targets}
         for one in verdicts:
             if one.verdict == "violated" and Target(one.function, one.bytes) in wanted:
-                used = self._uses.get(one.guideline, ())
+                used = self._uses.get(one.guideline.partition(" ")[0], ())
                 waits[one.function] |= {
                     name for name in used if Target(name, one.bytes) in wanted
                 } - {one.function}
@@ -101,7 +101,7 @@ class Neighbours:
         self._needed: dict[Target, float] = {}
         for one in verdicts:
             here = Target(one.function, one.bytes)
-            if one.ratio is None or not one.replaceable:
+            if one.ratio is None or not one.replaceable or one.in_other_use:
                 continue
             if one.kind == "monotony":
                 larger = Target(one.function, one.other_bytes)

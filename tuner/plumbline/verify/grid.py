@@ -56,13 +56,13 @@ def of_before_and_after(
     states: dict[_Place, State] = {}
     for place in {**old, **new}:
         was = old[place].verdict if place in old else None
-        now = _state(new[place]) if place in new else "undecided"
+        now = new[place].verdict if place in new else "undecided"
         if now == "violated" and was == "holds":
             states[place] = "new"
         elif now == "holds" and was == "violated":
             states[place] = "removed"
         else:
-            states[place] = now
+            states[place] = _state(new[place]) if place in new else now
     return _grid(states, [*before, *after], guidelines)
 
 
