@@ -164,8 +164,8 @@ def test_what_is_left_was_searched(done: Done) -> None:
 
 def test_the_known_violation_is_found_and_removed(done: Done) -> None:
     """Four ranks on two processing units, Open MPI 4.1: Allreduce of 16 KiB takes longer than
-    Reduce and Bcast in all ways of use, and something ends that. (At 4 B it does after a barrier, and what
-    ends it there is slower for one MPI_FLOAT.)"""
+    Reduce and Bcast in all ways of use, and something ends that. (What ends it at 4 B is slower for
+    one MPI_FLOAT.)"""
     known = done.results["library"]["version"].startswith("4.1.")
     if not known or done.results["machine"]["processing_units"] > 2:
         pytest.skip("the violation is known for Open MPI 4.1 with four ranks on two units only")
