@@ -59,6 +59,18 @@ long long pl_volume_and_size(const struct pl_call *call, int *size);
 /* The same on an intra-communicator of p processes; `rank` is read by functions with a root. */
 long long pl_volume_on(const struct pl_call *call, int p, int rank);
 
+/* Bytes of an element of the commonest types, of which the standard says enough; else 0. */
+static inline int pl_common_size(MPI_Datatype type)
+{
+    if (type == MPI_BYTE || type == MPI_CHAR)
+        return 1;
+    if (type == MPI_DOUBLE)
+        return sizeof(double);
+    if (type == MPI_INT)
+        return sizeof(int);
+    return type == MPI_FLOAT ? (int)sizeof(float) : 0;
+}
+
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
 
 /* What a variant cannot do. The caller falls back to the library before any message is sent. */

@@ -24,20 +24,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* MPI_UNDEFINED for more than an int holds, and where MPI has no answer. What the standard says of
- * the commonest types need not be asked. */
+/* MPI_UNDEFINED for more than an int holds, and where MPI has no answer. */
 static int size_of(MPI_Datatype type)
 {
-    int size = MPI_UNDEFINED;
-    if (type == MPI_BYTE || type == MPI_CHAR)
-        return 1;
-    if (type == MPI_DOUBLE)
-        return sizeof(double);
-    if (type == MPI_INT)
-        return sizeof(int);
-    if (type == MPI_FLOAT)
-        return sizeof(float);
-    return PMPI_Type_size(type, &size) == MPI_SUCCESS ? size : MPI_UNDEFINED;
+    int size = pl_common_size(type);
+    if (size == 0 && PMPI_Type_size(type, &size) != MPI_SUCCESS)
+        return MPI_UNDEFINED;
+    return size;
 }
 
 /* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with

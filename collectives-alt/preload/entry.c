@@ -1,5 +1,5 @@
 /* The MPI functions that a C application calls. Where no rule can match, a call costs two look-ups
- * and a counter more than the library's own. */
+ * and a counter more than the library's own; where rules are for other sizes, a comparison each. */
 #include "next.h"
 #include "preload.h"
 
@@ -43,7 +43,7 @@ EXPORT int MPI_Barrier(MPI_Comm comm)
 
 EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_bcast, comm))
+    if (pl_untouched(PL_FN_bcast, comm) || pl_outside(PL_FN_bcast, comm, false, count, datatype))
         return pl_next.Bcast(buffer, count, datatype, root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_bcast;
@@ -58,7 +58,9 @@ EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, M
 EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_gather, comm))
+    if (pl_untouched(PL_FN_gather, comm) ||
+        (pl_is_root(comm, root) ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
+                                : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype)))
         return pl_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                               comm);
     struct pl_call call = pl_no_call;
@@ -77,7 +79,9 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_scatter, comm))
+    if (pl_untouched(PL_FN_scatter, comm) ||
+        (pl_is_root(comm, root) ? pl_outside(PL_FN_scatter, comm, true, sendcount, sendtype)
+                                : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype)))
         return pl_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                                comm);
     struct pl_call call = pl_no_call;
@@ -96,7 +100,8 @@ EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_allgather, comm))
+    if (pl_untouched(PL_FN_allgather, comm) ||
+        pl_outside(PL_FN_allgather, comm, true, recvcount, recvtype))
         return pl_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_allgather;
@@ -113,7 +118,8 @@ EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendty
 EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_alltoall, comm))
+    if (pl_untouched(PL_FN_alltoall, comm) ||
+        pl_outside(PL_FN_alltoall, comm, true, recvcount, recvtype))
         return pl_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_alltoall;
@@ -213,7 +219,7 @@ EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int 
 EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                       MPI_Op op, int root, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_reduce, comm))
+    if (pl_untouched(PL_FN_reduce, comm) || pl_outside(PL_FN_reduce, comm, false, count, datatype))
         return pl_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_reduce;
@@ -230,7 +236,8 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                          MPI_Op op, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_allreduce, comm))
+    if (pl_untouched(PL_FN_allreduce, comm) ||
+        pl_outside(PL_FN_allreduce, comm, false, count, datatype))
         return pl_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_allreduce;
@@ -246,7 +253,8 @@ EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
 EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int count,
                                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_reduce_scatter_block, comm))
+    if (pl_untouched(PL_FN_reduce_scatter_block, comm) ||
+        pl_outside(PL_FN_reduce_scatter_block, comm, true, count, datatype))
         return pl_next.Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_reduce_scatter_block;
@@ -262,7 +270,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int coun
 EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                     MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_scan, comm))
+    if (pl_untouched(PL_FN_scan, comm) || pl_outside(PL_FN_scan, comm, false, count, datatype))
         return pl_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_scan;
@@ -278,7 +286,7 @@ EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_exscan, comm))
+    if (pl_untouched(PL_FN_exscan, comm) || pl_outside(PL_FN_exscan, comm, false, count, datatype))
         return pl_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
     struct pl_call call = pl_no_call;
     call.function = PL_FN_exscan;

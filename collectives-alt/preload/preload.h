@@ -113,6 +113,31 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
     return place && place->choices[function].untouched;
 }
 
+/* True if the rules of `function` are known on `comm` and none is for calls of so many bytes: with
+ * `count` elements of a common type, for each rank where the function sends in blocks. Called
+ * behind pl_untouched; it saves the way through pl_replace. */
+static inline bool pl_outside(enum pl_function function, MPI_Comm comm, bool blocks, int count,
+                              MPI_Datatype type)
+{
+    const struct pl_place *place = pl_last_place(comm);
+    const long long size = pl_common_size(type);
+    if (!place || !place->choices[function].known || size == 0 || pl_state.recording)
+        return false;
+    const struct pl_choice *choice = &place->choices[function];
+    const long long bytes = size * count * (blocks ? place->p : 1);
+    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
+        if (bytes <= choice->options[i].bytes.to)
+            return false;
+    return true;
+}
+
+/* Whether this rank is `root`; behind pl_untouched, where the communicator is known. */
+static inline bool pl_is_root(MPI_Comm comm, int root)
+{
+    const struct pl_place *place = pl_last_place(comm);
+    return place && place->rank == root;
+}
+
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
 extern const struct pl_call pl_no_call;
 

@@ -61,7 +61,7 @@ def make(folder: Path) -> Build:
         compile_program(build, name, [f"{name}.c"])
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in (
-        *("application", "communicators", "handler", "decides", "empty"),
+        *("application", "communicators", "handler", "decides", "ranges", "empty"),
         *("keeps", "killed", "spawns"),
     ):
         compile_program(build, name, [f"{name}.c"], linked=False)

@@ -155,6 +155,35 @@ def test_the_order_of_rules_does_not_matter(build: Build, tmp_path: Path) -> Non
     assert run.replaced() == {2: 1, 3: 2, 4: 1}
 
 
+RANGES = ((3, 3), (16, 32), (64, 100))
+SIZED = (
+    *("MPI_Bcast", "MPI_Gather", "MPI_Scatter", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce"),
+    *("MPI_Allreduce", "MPI_Scan", "MPI_Exscan", "MPI_Reduce_scatter_block"),
+)
+
+
+@pytest.mark.parametrize("nprocs", [2, 3])
+def test_volumes(build: Build, tmp_path: Path, nprocs: int) -> None:
+    """Those within a range, however the call is written, and no others."""
+    inside = {volume for low, high in RANGES for volume in range(low, high + 1)}
+    rules = [
+        rule(name, "canary", f"nprocs=1-inf bytes={low}-{high}")
+        for name in SIZED
+        for low, high in RANGES
+    ]
+    run = Started(build, tmp_path, "\n".join(rules), program="ranges", nprocs=nprocs)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    lines = [line.split() for line in run.done.stdout.splitlines()]
+    assert {name for name, _, _ in lines} == set(SIZED)
+    wrong = [
+        (name, volume, what)
+        for name, volume, what in lines
+        if what != ("replaced" if int(volume) in inside else "left")
+    ]
+    assert not wrong
+    assert {what for _, _, what in lines} == {"replaced", "left"}
+
+
 @pytest.mark.parametrize(
     ("said", "op", "type_"),
     [

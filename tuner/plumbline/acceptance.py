@@ -29,7 +29,7 @@ from plumbline.settings import Settings
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.sequential import Family, Question, Standing
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
@@ -391,8 +391,8 @@ def _judge_together(
     confidence: float,
 ) -> None:
     """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
-    launch. They hold if their mean does; one whose own ratio is above the limit, or may be above
-    twice the tolerance, does not."""
+    launch. They hold if their mean does, but for one whose own ratio is above the limit, or may be
+    above twice the tolerance."""
     groups: dict[tuple[int, Circumstance], list[Standing[Trial]]] = {}
     for row in rows:
         trial = row.question.key
@@ -409,11 +409,15 @@ def _judge_together(
         joint = paired_ratio(means, confidence)
         for row in those:
             limit = row.question.limit
-            own = row.comparison
-            if own is None or own.high is None or joint.high is None:
+            if joint.high is None or joint.high > limit or row.comparison is None:
                 continue
-            if max(joint.high, own.ratio) <= limit and own.high <= 2 * limit - 1:
+            if may_hold_together(row.comparison, limit):
                 row.word = "holds"
+
+
+def may_hold_together(own: Comparison, limit: float) -> bool:
+    """Whether the other sizes of its winner may speak for a size that is undecided."""
+    return own.high is not None and own.ratio <= limit and own.high <= 2 * limit - 1
 
 
 def _hopeless(
