@@ -509,7 +509,8 @@ class Winner(Record, frozen=True):
     """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
 
     `speedup` is default over winner, cold, with the exported files in force; `search_speedup` as
-    seen hot in the race. `restrictions` are words of the search space ("commutative", …)."""
+    seen hot in the race. `restrictions` are words of the search space ("commutative", …), and the
+    condition of a profile's rule that it holds under ("type=floating")."""
 
     function: str
     nprocs: int

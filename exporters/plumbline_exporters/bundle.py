@@ -104,6 +104,11 @@ def choice(winner: Winner) -> str:
     return " ".join(words) or "the default"
 
 
+def conditions(winner: Winner) -> list[str]:
+    """Keys of a profile's rule beyond ranks and sizes: `type=floating`."""
+    return [word for word in winner.restrictions if "=" in word]
+
+
 def tried(winner: Winner) -> list[str]:
     """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
     (1.6 at least), …`."""
@@ -151,7 +156,8 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         whole = winner.function == EVERY_FUNCTION
         function = "all functions" if whole else winner.function
-        lines.append(f"{function}, {winner.nprocs} ranks, {sizes(winner)}: {choice(winner)}")
+        only = "".join(f", only {word}" for word in conditions(winner))
+        lines.append(f"{function}, {winner.nprocs} ranks, {sizes(winner)}{only}: {choice(winner)}")
         lines.append(
             f"    default takes {winner.speedup:.2f} times as long (interval "
             f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.bundle import Bundle, conditions, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
 
@@ -38,7 +38,8 @@ def files(bundle: Bundle) -> dict[str, str]:
 
 
 def _rule(winner: Winner, following: int | None) -> str:
-    """For the ranks, nodes and sizes that were measured, and for all operations and datatypes."""
+    """For the ranks, nodes and sizes that were measured, and for all operations; for all datatypes,
+    or the class that the winner is for."""
     nprocs, last = winner.nprocs, _last(winner, following)
     if winner.function in _NO_VOLUME and (winner.bytes_from, last) != (0, "inf"):
         raise PlumblineError(
@@ -47,8 +48,12 @@ def _rule(winner: Winner, following: int | None) -> str:
         )
     return (
         f"rule function={winner.function} nprocs={nprocs}-{nprocs} {_nodes(winner)} "
-        f"bytes={winner.bytes_from}-{last} variant={winner.variant}"
+        f"bytes={winner.bytes_from}-{last}{_condition(winner)} variant={winner.variant}"
     )
+
+
+def _condition(winner: Winner) -> str:
+    return "".join(f" {word}" for word in conditions(winner))
 
 
 def _nodes(winner: Winner) -> str:

@@ -71,6 +71,19 @@ def test_nodes() -> None:
     assert "nodes=3-3 bytes" in rules(on(10, 4))[0]
 
 
+def test_a_class_of_types() -> None:
+    """In the rule and in the head; what the rules file is told in other words is not."""
+    winner = variant("MPI_Allreduce", "allreduce_ring", 8, 64)
+    narrow = msgspec.structs.replace(winner, restrictions=["commutative", "type=floating"])
+    text = profile.files(bundle(narrow))["plumbline.profile"]
+    assert " bytes=8-64 type=floating variant=allreduce_ring\n" in text
+    assert ", 8-64 bytes, only type=floating: variant allreduce_ring" in text
+    assert (
+        "commutative" not in text
+        and "only" not in profile.files(bundle(winner))["plumbline.profile"]
+    )
+
+
 def test_winners_that_claim_the_same_call() -> None:
     with pytest.raises(PlumblineError, match="overlap"):
         rules(variant("MPI_Reduce", "v", 0, 64), variant("MPI_Reduce", "w", 64, 128))

@@ -84,8 +84,8 @@ class Costs:
     """`default[function](bytes)` and `algorithm[function, name](bytes, knobs)` multiply the base
     cost; algorithms that are not named here take 1.2 times the base. `own[variant]` likewise.
     `in_force[function, name]` besides, where a rules file says so and not a knob of the race.
-    `everything[function, bytes]` slows a cell down whatever computes it. `where[name, word]`: an
-    algorithm or a variant takes so many times as long in a use, or with a datatype."""
+    `everything[function, bytes]` slows a cell down whatever computes it. `where[name, words]`:
+    an algorithm or a variant takes so many times as long in a use, with a datatype, at a size."""
 
     default: dict[str, Callable[[int], float]] = field(default_factory=dict)
     algorithm: dict[tuple[str, str], Factor] = field(default_factory=dict)
@@ -244,8 +244,9 @@ class SimulatedStarter(Starter):
             if outcome == "ok":
                 decided = knobs or rules.knobs(case.function, self.placement.nprocs, case.bytes)
                 names = {case.variant, *(decided or {}).values()}
-                for (name, word), factor in self._costs.where.items():
-                    cost *= factor if name in names and word in (case.use, case.type) else 1.0
+                there = {case.use, case.type, str(case.bytes)}
+                for (name, words), factor in self._costs.where.items():
+                    cost *= factor if name in names and there.issuperset(words.split()) else 1.0
                 nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns
             records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
         total = 0

@@ -37,9 +37,16 @@ FAST = {RING: lambda *_: 0.6}
 
 
 def judged(
-    db: Database, campaign: Campaign, costs: Costs, *winners: Winner, **more: object
+    db: Database,
+    campaign: Campaign,
+    costs: Costs,
+    *winners: Winner,
+    type: str = "MPI_BYTE",
+    op: str = "MPI_BOR",
+    **more: object,
 ) -> tuple[Accepted, SimulatedStarter]:
-    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
+    asked = {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2, "type": type, "op": op}
+    settings = load(None, asked)
     bench = simulated.bench()
     starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
     menu = Menu(
@@ -75,6 +82,37 @@ def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
     assert all(one.speedup == pytest.approx(1 / 0.6, rel=0.05) for one in kept.tried)
     assert all(one.worst_low < one.speedup for one in kept.tried)
     assert {suite for suite, _ in starter.launches} == {"accept-1-glance", "accept-1-look-1"}
+
+
+def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(
+    db: Database, campaign: Campaign
+) -> None:
+    """Sizes at which it is fast for all types are for all."""
+    ours = msgspec.structs.replace(variant("MPI_Reduce", "reduce_ring", 64, 4096), removes=[])
+    costs = Costs(
+        own={"reduce_ring": 0.6},
+        where={("reduce_ring", f"MPI_BYTE {size}"): 2.0 for size in (64, 512)},
+    )
+    done, _ = judged(db, campaign, costs, ours, type="MPI_DOUBLE", op="MPI_SUM")
+    assert done.refused == []
+    narrow, wide = done.winners
+    assert ranges(done.winners) == [(64, 512), (4096, 4096)]
+    assert (narrow.restrictions, wide.restrictions) == (["type=floating"], [])
+    assert {one.type for one in narrow.tried} == {"MPI_DOUBLE", "MPI_FLOAT"}
+    assert {one.type for one in wide.tried} == {"MPI_BYTE", "MPI_DOUBLE", "MPI_FLOAT"}
+    ((winner, why),) = done.narrowed
+    assert winner == narrow and why.startswith("slower at 64 B (") and "MPI_BYTE" in why
+
+
+@pytest.mark.parametrize("word", ["MPI_DOUBLE", "MPI_FLOAT"])
+@pytest.mark.parametrize("own", [("MPI_DOUBLE", "MPI_SUM"), ("MPI_BYTE", "MPI_BOR")])
+def test_no_condition_saves_what_is_slower_with_types_that_applications_reduce(
+    db: Database, campaign: Campaign, word: str, own: tuple[str, str]
+) -> None:
+    ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
+    costs = Costs(own={"reduce_ring": 0.6}, where={("reduce_ring", word): 2.0})
+    done, _ = judged(db, campaign, costs, ours, type=own[0], op=own[1])
+    assert done.winners == [] and word in done.refused[0][1]
 
 
 @pytest.mark.parametrize("word", ["loop", "stream", "MPI_DOUBLE", "MPI_FLOAT"])

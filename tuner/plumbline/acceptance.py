@@ -3,8 +3,9 @@
 Of every size that it holds, and of the ends of its range, the winner and the library as it is are
 called beside each other in the same launches: in all ways of use, with the types that applications
 have, where a plain mpirun puts the ranks. It keeps the sizes at which it is known not to be slower
-in any of these: the interval of each ratio ends within the tolerance. Beyond its range it takes the
-neighbouring sizes at which it is clearly faster in all of them.
+in any of these: the interval of each ratio ends within the tolerance. A rule that can be for one
+class of datatypes is for the campaign's own where it holds for that alone. Beyond its range it
+takes the neighbouring sizes at which it is clearly faster in all of them.
 
 What needs launches of its own (cold knobs) cannot be tried so: acceptance_in_turn.py."""
 
@@ -17,7 +18,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from plumbline.circumstances import Circumstance, everywhere
+from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
@@ -33,6 +34,7 @@ from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
+from plumbline_exporters.bundle import conditions
 
 LOOKS = design.over(9, 22)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
@@ -46,6 +48,10 @@ _SEEDS = 100_000  # between the launches of two turns
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
 
 
+# A winner's size with the campaign's own class of types, or with the others.
+_Part = tuple[int, Target, bool]
+
+
 class Trial(msgspec.Struct, frozen=True):
     """One question: is the candidate slower there than the library as it is? `winner` is its number
     among those that are tried; the cell may lie `beyond` its range."""
@@ -55,10 +61,19 @@ class Trial(msgspec.Struct, frozen=True):
     target: Target
     candidate: Candidate
     where: Circumstance
+    foreign: bool = False  # of a type that the winner's rule may leave out, if it must
 
     @property
     def size(self) -> tuple[int, Target]:
         return self.winner, self.target
+
+    @property
+    def part(self) -> _Part:
+        return self.winner, self.target, self.foreign
+
+    def is_among(self, lost: Collection[_Part]) -> bool:
+        """Whether it need not be asked: what is lost with the campaign's own types is lost."""
+        return self.part in lost or (self.winner, self.target, False) in lost
 
     def sides(self) -> tuple[PlanCase, PlanCase]:
         cell = (self.target.function, self.target.bytes)
@@ -70,12 +85,14 @@ class Trial(msgspec.Struct, frozen=True):
 
 class Accepted(msgspec.Struct, frozen=True):
     """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
-    are winners, or the sizes that they have lost, with the reason. `suite`: the name that its
-    launches begin with; empty where nothing was left to be tried."""
+    are winners, or the sizes that they have lost, with the reason; `narrowed` those of `winners`
+    that are for the campaign's own class of datatypes alone. `suite`: the name that its launches
+    begin with; empty where nothing was left to be tried."""
 
     suite: str
     winners: list[Winner]
     refused: list[tuple[Winner, str]]
+    narrowed: list[tuple[Winner, str]]
 
 
 class Acceptance:
@@ -113,12 +130,12 @@ class Acceptance:
         fresh = [
             winner
             for winner in winners
-            if self.fits(winner) and not any(is_part(winner, known) for known in self._known)
+            if self.fits(winner) and not any(_is_known(winner, known) for known in self._known)
         ]
         knobs = [winner for winner in fresh if winner.variant == LIBRARY]
         fresh = knobs or fresh
         if not fresh:
-            return Accepted("", list(winners), [])
+            return Accepted("", list(winners), [], [])
         self._turns += 1
         suite = f"accept-{self._turns}"
         # What ours send by calls of the library is sent as the accepted knobs say.
@@ -128,7 +145,10 @@ class Acceptance:
         else:
             environment = dict(self._environment)
         trials = [
-            Trial(number, beyond, Target(winner.function, size), candidate_of(winner), where)
+            Trial(
+                *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
+                foreign=not beyond and self._is_foreign(winner, where),
+            )
             for number, winner in enumerate(fresh)
             for beyond, sizes in (
                 (False, self._held(winner)),
@@ -142,12 +162,14 @@ class Acceptance:
         rows = self._measure(suite, trials, environment)
         kept: dict[int, list[Winner]] = {}
         refused: list[tuple[Winner, str]] = []
+        narrowed: list[tuple[Winner, str]] = []
         beyond = _shared_out(rows, len(fresh))
         for number, winner in enumerate(fresh):
             own = [row for row in rows if row.question.key.winner == number]
             held = self._held(winner)
-            kept[number], lost = self._judged(winner, own, held, beyond[number])
+            kept[number], lost, narrow = self._judged(winner, own, held, beyond[number])
             refused += lost
+            narrowed += narrow
             self._known += kept[number]
         numbers = {id(winner): number for number, winner in enumerate(fresh)}
         found = [
@@ -155,7 +177,7 @@ class Acceptance:
             for winner in winners
             for piece in (kept[numbers[id(winner)]] if id(winner) in numbers else [winner])
         ]
-        return Accepted(suite, found, refused)
+        return Accepted(suite, found, refused, narrowed)
 
     def shows_gain(self, winner: Winner) -> bool:
         """Whether it was accepted, and is faster than the default over its sizes in the campaign's
@@ -168,6 +190,10 @@ class Acceptance:
         return winner.function != EVERY_FUNCTION and not self._menu.is_cold(
             winner.function, candidate_of(winner)
         )
+
+    def _is_foreign(self, winner: Winner, where: Circumstance) -> bool:
+        only = condition(winner, self._settings)
+        return bool(only) and not is_for(with_condition(winner, only), where.data.type)
 
     # --- which sizes ----------------------------------------------------------------------------
 
@@ -217,9 +243,11 @@ class Acceptance:
         launch = partial(self._launch, environment, logs, reasons)
         launch(f"{suite}-glance", 0, GLANCE, trials, _GLANCE_BLOCKS)
         hopeless = _hopeless(trials, logs, self._settings)
-        asked = [trial for trial in trials if trial.size not in hopeless]
-        given_up = [trial for trial in trials if trial.size in hopeless]
-        reasons |= {trial: hopeless[trial.size] for trial in given_up}
+        asked = [trial for trial in trials if not trial.is_among(hopeless)]
+        given_up = [trial for trial in trials if trial.is_among(hopeless)]
+        reasons |= {
+            trial: hopeless.get((*trial.size, False)) or hopeless[trial.part] for trial in given_up
+        }
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else GLANCE
             more = LOOKS.launches[look] - before
@@ -229,9 +257,9 @@ class Acceptance:
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
-            lost = {row.question.key.size for row in rows if row.word == "violated"}
+            lost = {row.question.key.part for row in rows if row.word == "violated"}
             still = (row.question.key for row in family.open())
-            asked = [trial for trial in still if trial.size not in lost]
+            asked = [trial for trial in still if not trial.is_among(lost)]
             if not asked:
                 break
         rows = [row for (row,) in family.cells]
@@ -301,19 +329,23 @@ class Acceptance:
         rows: Sequence[Standing[Trial]],
         held: Sequence[int],
         beyond: Collection[int],
-    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        """The pieces of a winner that hold everywhere, and those that do not; it may take the sizes
-        `beyond` its range."""
+    ) -> tuple[list[Winner], list[tuple[Winner, str]], list[tuple[Winner, str]]]:
+        """The pieces of a winner that hold, those that do not, and those of the first that hold
+        under a condition; it may take the sizes `beyond` its range where they need none."""
         by_size: dict[int, list[Standing[Trial]]] = {}
         for row in rows:
             by_size.setdefault(row.question.key.target.bytes, []).append(row)
-        obstacles = {size: self._obstacle(by_size[size]) for size in held}
+        obstacles = {size: self._obstacle(_of(by_size[size], foreign=False)) for size in held}
+        narrower = {size: self._obstacle(_of(by_size[size], foreign=True)) for size in held}
         whole = winner.bytes_to == UNBOUNDED_BYTES
-        if whole and any(obstacles.values()):
-            return [], [(winner, next(why for why in obstacles.values() if why))]
-        kept, refused = [], []
-        for sizes, why in _runs_of(held, obstacles):
-            piece = winner if len(sizes) == len(held) else _piece(winner, sizes)
+        if whole:
+            obstacles = dict.fromkeys(held, next(filter(None, obstacles.values()), ""))
+            narrower = dict.fromkeys(held, next(filter(None, narrower.values()), ""))
+        kept: list[Winner] = []
+        refused: list[tuple[Winner, str]] = []
+        narrowed: list[tuple[Winner, str]] = []
+        for sizes, why, narrow in _runs_of(held, obstacles, narrower):
+            piece = winner if whole or len(sizes) == len(held) else _piece(winner, sizes)
             if why:
                 refused.append((piece, why))
                 continue
@@ -321,21 +353,24 @@ class Acceptance:
                 refused.append((piece, "no measured size is left of it, which could be confirmed"))
                 continue
             low, high = sizes[0], sizes[-1]
-            if not whole:
+            if narrow:
+                piece = with_condition(piece, condition(winner, self._settings))
+            elif not whole:
                 below = sorted((size for size in by_size if size < held[0]), reverse=True)
                 above = sorted(size for size in by_size if size > held[-1])
                 low = _extended(low, held[0], below, beyond)
                 high = _extended(high, held[-1], above, beyond)
-            inside = [size for size in by_size if low <= size <= high]
-            kept.append(
-                msgspec.structs.replace(
-                    piece,
-                    bytes_from=min(piece.bytes_from, low),
-                    bytes_to=max(piece.bytes_to, high),
-                    tried=self._tried([row for size in inside for row in by_size[size]]),
-                )
+            inside = [row for size in by_size if low <= size <= high for row in by_size[size]]
+            piece = msgspec.structs.replace(
+                piece,
+                bytes_from=min(piece.bytes_from, low),
+                bytes_to=max(piece.bytes_to, high),
+                tried=self._tried(_of(inside, foreign=False) if narrow else inside),
             )
-        return kept, refused
+            kept.append(piece)
+            if narrow:
+                narrowed.append((piece, narrow))
+        return kept, refused, narrowed
 
     def _obstacle(self, rows: Sequence[Standing[Trial]]) -> str:
         """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
@@ -381,6 +416,15 @@ class Acceptance:
         return tried
 
 
+def _is_known(winner: Winner, known: Winner) -> bool:
+    """Whether it, or more, was accepted."""
+    return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
+
+
+def _of(rows: Sequence[Standing[Trial]], *, foreign: bool) -> list[Standing[Trial]]:
+    return [row for row in rows if row.question.key.foreign == foreign]
+
+
 def candidate_of(winner: Winner) -> Candidate:
     return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
 
@@ -422,15 +466,15 @@ def may_hold_together(own: Comparison, limit: float) -> bool:
 
 def _hopeless(
     trials: Sequence[Trial], logs: Mapping[Trial, Mapping[int, float]], settings: Settings
-) -> dict[tuple[int, Target], str]:
+) -> dict[_Part, str]:
     """Sizes of winners that are given up after a glance, with the reason: in some circumstance all
     launches so far say so."""
-    found: dict[tuple[int, Target], str] = {}
+    found: dict[_Part, str] = {}
     for trial in trials:
         least = min(logs.get(trial, {}).values(), default=-math.inf)
         if least > (0.0 if trial.beyond else _MUCH):
             found.setdefault(
-                trial.size,
+                trial.part,
                 f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
                 f"{math.exp(least):.2f} at least in {counted(len(logs[trial]), 'launch')}",
             )
@@ -497,15 +541,19 @@ def _evidence(
     return list(logs[trial].values()) or "no launch has both sides"
 
 
-def _runs_of(sizes: Sequence[int], obstacles: Mapping[int, str]) -> list[tuple[list[int], str]]:
-    """Neighbouring sizes that are kept together, or lost together, with the first reason."""
-    found: list[tuple[list[int], str]] = []
+def _runs_of(
+    sizes: Sequence[int], obstacles: Mapping[int, str], narrower: Mapping[int, str]
+) -> list[tuple[list[int], str, str]]:
+    """Neighbouring sizes that are kept together, lost together, or kept together under a condition,
+    with the first reason of each."""
+    found: list[tuple[list[int], str, str]] = []
     for size in sizes:
         why = obstacles[size]
-        if found and bool(found[-1][1]) == bool(why):
+        narrow = "" if why else narrower[size]
+        if found and [bool(one) for one in found[-1][1:]] == [bool(why), bool(narrow)]:
             found[-1][0].append(size)
         else:
-            found.append(([size], why))
+            found.append(([size], why, narrow))
     return found
 
 

@@ -38,7 +38,7 @@ from plumbline_db import campaigns, events, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
-from plumbline_exporters.bundle import SITE_RULES
+from plumbline_exporters.bundle import SITE_RULES, conditions
 
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
@@ -466,6 +466,8 @@ class Loop:
         while done.suite:
             for winner, why in done.refused:
                 self._dropped(done.suite, winner, why)
+            for winner, why in done.narrowed:
+                self._event("winner narrowed", f"{self._told(done.suite, winner)}: {why}")
             left, lost = done.winners, [winner for winner, _ in done.refused]
             done = self._acceptance.judge(self._replaced(left, lost, fixed) if lost else left)
         return done.winners
@@ -482,9 +484,13 @@ class Loop:
         return left
 
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
+        self._event("winner dropped", f"{self._told(suite, winner)}: {reason}")
+
+    @staticmethod
+    def _told(suite: str, winner: Winner) -> str:
         what = outcome.label(winner.variant, winner.configuration)
-        sizes = f"{winner.bytes_from}-{winner.bytes_to} B"
-        self._event("winner dropped", f"{suite}: {winner.function} {sizes} {what}: {reason}")
+        only = "".join(f" only {word}" for word in conditions(winner))
+        return f"{suite}: {winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}"
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         # What is undecided in the end is not removed.

@@ -16,15 +16,22 @@ from plumbline.plan import (
     PlanCase,
 )
 from plumbline.settings import SYNCHRONISED, Settings
+from plumbline_db.records import Winner
+from plumbline_exporters.bundle import conditions
+from plumbline_exporters.knobs import is_profile
 
 # As applications call: an element is more than a byte, and fewer elements than ranks are another
 # algorithm in many libraries.
-_REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"))
+REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"))
 _MOVED = "MPI_DOUBLE"
-
-# A stream gives one sample a block, of so many calls; of large messages fewer say as much.
-_CALLS = 16
-_LARGE_BYTES = 8192
+# The classes in a profile (docs/profile.md) of types that applications reduce. What holds for bytes
+# alone is of no use to them.
+_CLASSES = {
+    "MPI_INT": "integer",
+    "MPI_INT64_T": "integer",
+    "MPI_FLOAT": "floating",
+    "MPI_DOUBLE": "floating",
+}
 
 
 class Circumstance(msgspec.Struct, frozen=True):
@@ -35,10 +42,7 @@ class Circumstance(msgspec.Struct, frozen=True):
 
     def case(self, case: PlanCase) -> PlanCase:
         """The same call, made so."""
-        reps = 0
-        if self.use == "stream":
-            reps = _CALLS if case.bytes <= _LARGE_BYTES else _CALLS // 2
-        return msgspec.structs.replace(case, use=self.use, data=self.data, reps=reps)
+        return msgspec.structs.replace(case, use=self.use, data=self.data)
 
     def label(self, settings: Settings) -> str:
         """`loop, MPI_DOUBLE/MPI_SUM`"""
@@ -67,7 +71,7 @@ def _data(settings: Settings, case: PlanCase) -> Iterator[Data]:
     own = Data(settings.type, settings.op, settings.root)
     yield own
     reduces = case.function in REDUCTIONS
-    others = _REDUCED if reduces else ((_MOVED, settings.op),)
+    others = REDUCED if reduces else ((_MOVED, settings.op),)
     for type, op in (*others, ("MPI_BYTE", "MPI_BOR" if reduces else settings.op)):
         data = Data(type, op, settings.root)
         if data != own and _elements(case, settings.nprocs, type):
@@ -78,3 +82,22 @@ def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
     """Whether the volume has an element of the type for each part of the message."""
     blocks = case.function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
     return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)
+
+
+def condition(winner: Winner, settings: Settings) -> str:
+    """What the rule of a winner can say so that it is for the campaign's class of datatypes alone:
+    `type=floating`. Empty where it cannot: only reductions have the same type on all ranks, and
+    only rules of a profile have conditions."""
+    own = _CLASSES.get(settings.type, "")
+    return f"type={own}" if own and winner.function in REDUCTIONS and is_profile(winner) else ""
+
+
+def with_condition(winner: Winner, word: str) -> Winner:
+    words = dict.fromkeys([*winner.restrictions, word])
+    return msgspec.structs.replace(winner, restrictions=list(words))
+
+
+def is_for(winner: Winner, type: str) -> bool:
+    """Whether it answers calls with this datatype."""
+    asked = {f"type={_CLASSES.get(type, '')}"}
+    return asked.issuperset(conditions(winner))

@@ -49,6 +49,10 @@ TYPE_BYTES = {
     "MPI_INT64_T": 8,
     "MPI_DOUBLE": 8,
 }
+# Calls of a stream, which gives one sample a block; of large messages fewer. They are to be many
+# more than ranks can run ahead of each other by: a stream of sixteen can say the opposite.
+STREAM_CALLS = 100
+_STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
 
 
@@ -167,6 +171,11 @@ class Plan(msgspec.Struct, frozen=True):
     use: str = ""
     arrival: str = ""
 
+    def _reps(self, case: PlanCase) -> int:
+        if (case.use or self.use) != "stream":
+            return self.reps
+        return STREAM_CALLS if case.bytes <= _STREAM_BYTES else STREAM_CALLS // 3
+
     def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
         """Config ids by knobs, in order of first use; None is the plain duplicate."""
         ids: dict[tuple[tuple[str, str], ...] | None, str] = {(): "default"}
@@ -199,7 +208,7 @@ class Plan(msgspec.Struct, frozen=True):
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
-                + ("" if self.nrep else f" reps={case.reps or self.reps}")
+                + ("" if self.nrep else f" reps={case.reps or self._reps(case)}")
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
                 + (f" use={_value(case.use)}" if case.use else "")

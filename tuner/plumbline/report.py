@@ -90,7 +90,14 @@ class Report(msgspec.Struct, frozen=True):
 
     def notes(self) -> list[str]:
         """What became of winners that are not among the winners, and what was (not) in force."""
-        kinds = ("winner dropped", "more violations", "not in force", "left out", "site")
+        kinds = (
+            "winner dropped",
+            "winner narrowed",
+            "more violations",
+            "not in force",
+            "left out",
+            "site",
+        )
         return [f"{one.kind}: {one.text}" for one in self.events if one.kind in kinds]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:

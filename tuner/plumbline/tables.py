@@ -23,9 +23,6 @@ from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Medians, Verdict
 
-# Calls of a stream in place of a repetition: a stream gives one sample a block.
-STREAM_CALLS = 4
-
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
     """The measured sizes of every function on a left side, and of those asked for besides."""
@@ -84,7 +81,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         cases=tuple(of),
         data=Data(settings.type, settings.op, settings.root),
         blocks=settings.blocks,
-        reps=settings.reps * (STREAM_CALLS if settings.way_of_use == "stream" else 1),
+        reps=settings.reps,
         sync=settings.start_scheme,
         runtime="global" if settings.way_of_use == SYNCHRONISED else "local",
         use="" if USES.get(settings.way_of_use) else settings.way_of_use,

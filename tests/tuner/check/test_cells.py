@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.check.cells import REDUCED, Cell, cells, place_of, whole
+from plumbline.check.cells import Cell, cells, place_of, whole
 from plumbline.check.programs import Wanted
 from plumbline.check.sizes import powers, volume
+from plumbline.circumstances import REDUCED
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build
 
@@ -29,6 +30,15 @@ def test_measured_sizes_and_odd_ones_between() -> None:
     assert all(size % 8 == 0 for size in doubles)
     assert all(size // 8 % 2 for size in doubles if size not in (1024, 4096, 16384))
     assert {(cell.type, cell.op) for cell in found} == {BYTES, *REDUCED}
+
+
+def test_a_rule_for_one_class_of_types_is_seen_with_these() -> None:
+    doubles = ("MPI_DOUBLE", "MPI_SUM")
+    winner = build.winner(restrictions=["commutative", "type=floating"], variant="allreduce_ring")
+    found = cells([winner], SIZES, 4, doubles)
+    assert {cell.type for cell in found} == {"MPI_DOUBLE", "MPI_FLOAT"}
+    asked = Cell("MPI_Allreduce", winner.bytes_from)
+    assert place_of([winner], asked) is None  # who does not say what is sent
 
 
 def test_blocks_are_whole_and_data_are_bytes_and_doubles() -> None:

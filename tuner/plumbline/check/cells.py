@@ -9,23 +9,11 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline.circumstances import REDUCED, is_for
+from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
-
-REDUCTIONS = frozenset(
-    {
-        "MPI_Reduce",
-        "MPI_Allreduce",
-        "MPI_Reduce_scatter",
-        "MPI_Reduce_scatter_block",
-        "MPI_Scan",
-        "MPI_Exscan",
-    }
-)
-# What applications reduce, beside what the campaign has.
-REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"))
 
 
 class Cell(msgspec.Struct, frozen=True, order=True):
@@ -45,7 +33,7 @@ class Cell(msgspec.Struct, frozen=True, order=True):
 def place_of(winners: Sequence[Winner], cell: Cell) -> int | None:
     """Which of the winners answers calls of the cell."""
     found = deciding(winners, Target(cell.function, cell.bytes))
-    return None if found is None else winners.index(found)
+    return None if found is None or not is_for(found, cell.type) else winners.index(found)
 
 
 def whole(function: str, size: int, width: int, nprocs: int) -> int:
@@ -62,7 +50,7 @@ def cells(
 ) -> list[Cell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
     the type that it had (`data`: type and operator); one size between each two, with an odd count;
-    of reductions the same in REDUCED."""
+    of reductions the same as applications reduce."""
     found: list[Cell] = []
     for function, measured in sizes.items():
         reduces = function in REDUCTIONS

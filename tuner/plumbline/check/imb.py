@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from plumbline.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
-from .cells import REDUCTIONS, Cell
+from .cells import Cell
 from .programs import FOLDER, Reading, Seconds, Unreadable, Wanted
 from .sizes import powers, volume
 

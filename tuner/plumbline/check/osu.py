@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from plumbline.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
-from .cells import REDUCTIONS, Cell
+from .cells import Cell
 from .programs import Reading, Seconds, Unreadable, Wanted
 from .sizes import powers, volume
 

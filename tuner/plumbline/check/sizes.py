@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plumbline.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
+from plumbline.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS
 
-from .cells import REDUCTIONS, Cell, place_of
+from .cells import Cell, place_of
 from .programs import Wanted
 
 _LEAST_REDUCED = 4  # a float; smaller sizes are nothing to programs that reduce floats
