@@ -22,7 +22,7 @@ from .programs import Program, Reading, Wanted
 from .sides import Refused, Sides
 
 LEAST_PAIRS = 6  # fewer have no 95 % interval
-AGAIN_PAIRS = 12  # at least: so many that a correction over dozens of suspects leaves something
+PAIRS = 12  # so many that a correction over dozens of suspects leaves something
 ITERATIONS = 100
 WIDE = 2.0
 
@@ -57,7 +57,7 @@ class Acceptance(msgspec.Struct, frozen=True):
 def run(
     found: Files,
     *,
-    pairs: int = 9,
+    pairs: int = PAIRS,
     seed: int = 1,
     functions: Sequence[str] = (),
     bind: str = "",
@@ -150,7 +150,7 @@ def _judged(
             program,
             _of(offered, slow),
             [loop for loop in program.loops if loop in {one.loop for one in slow}],
-            max(pairs, AGAIN_PAIRS),
+            max(pairs, PAIRS),
             seed + pairs,
             "once more what looks slower",
         )

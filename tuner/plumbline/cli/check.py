@@ -12,7 +12,7 @@ from . import common
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("campaign", required=False)
 @click.option("--winners", help="Only those of these functions, with commas between.")
-@click.option("--pairs", type=int, default=9, help="Pairs of launches (default 9, at least 6).")
+@click.option("--pairs", type=int, help="Pairs of launches (default 12, at least 6).")
 @click.option(
     "--iterations", type=click.IntRange(1), default=100, help="Calls that each loop times."
 )
@@ -40,7 +40,7 @@ from . import common
 def command(
     campaign: str | None,
     winners: str | None,
-    pairs: int,
+    pairs: int | None,
     iterations: int,
     seed: int,
     bind: str | None,
@@ -69,6 +69,7 @@ def command(
 
     from . import check_tables
 
+    pairs = acceptance.PAIRS if pairs is None else pairs
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
             f"--pairs {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
