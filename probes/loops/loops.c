@@ -147,10 +147,10 @@ static void shuffle(int *order, int count, uint64_t seed)
 
 static void print_header(FILE *out, int nprocs)
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length; /* some libraries count the end of the string */
     MPI_Get_library_version(version, &length);
-    for (int i = 0; i < length; i++)
+    for (int i = 0; version[i]; i++)
         if (version[i] == '"' || version[i] == '\\' || (unsigned char)version[i] < ' ')
             version[i] = ' ';
     fprintf(out, "{\"program\":\"loops %s\",\"library\":\"%s\",\"nprocs\":%d}\n", PL_VERSION,

@@ -76,6 +76,20 @@ def test_one_slow_cell_makes_its_winner_slower_in_its_loop() -> None:
     assert cell.cell == ODD.cell and cell.again is not None and cell.again.pairs == 12
 
 
+@pytest.mark.parametrize(("ratio", "word"), [(1.2, "slower"), (1.0, "unclear"), (0.5, "unclear")])
+def test_what_is_slower_again_is_asked_a_third_time(ratio: float, word: str) -> None:
+    logs = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5) | {ODD: 1.2}), WINNERS)
+    again = judge.log_ratios(times({ODD: 1.2}, pairs=12, seed=2), WINNERS)
+    assert judge.slower_again(logs, again, WINNERS) == [ODD]
+    third = judge.log_ratios(times({ODD: ratio}, pairs=24, seed=3), WINNERS)
+    found = judge.judge(logs, again, WINNERS, third)
+    (cell,) = [one for one in found.cells if Reading(one.loop, one.cell) == ODD]
+    assert cell.word == word and cell.again is not None and cell.again.pairs == 24
+    assert [one.loop for one in found.winners if one.word == "slower"] == (
+        ["osu"] if word == "slower" else []
+    )
+
+
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 def test_what_is_not_slower_again_is_not_slower(ratio: float) -> None:
     logs = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5) | {ODD: 1.2}), WINNERS)
@@ -97,6 +111,8 @@ def test_a_winner_that_is_slower_as_a_whole() -> None:
     found = judge.judge(logs, again, WINNERS)
     first = next(one for one in found.winners if (one.winner, one.loop) == (0, "osu"))
     assert first.word == "slower" and first.again is not None
+    third = judge.slower_again(logs, again, WINNERS)
+    assert {one for one in slow if one.loop == "osu"} <= set(third)
 
 
 def test_equal_sides_are_never_slower() -> None:

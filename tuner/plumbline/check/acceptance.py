@@ -143,19 +143,22 @@ def _judged(
     logs = judge.log_ratios(
         sides.pairs(program, offered, program.loops, pairs, seed, "first"), winners
     )
+    fresh = max(pairs, PAIRS)
+
+    def anew(slow: Sequence[Reading], count: int, seed: int, name: str) -> judge.Logs:
+        loops = [loop for loop in program.loops if loop in {one.loop for one in slow}]
+        times = sides.pairs(program, _of(offered, slow), loops, count, seed, name)
+        return judge.log_ratios(times, winners)
+
     slow = judge.suspects(logs, winners)
-    again: judge.Logs = {}
-    if slow:
-        times = sides.pairs(
-            program,
-            _of(offered, slow),
-            [loop for loop in program.loops if loop in {one.loop for one in slow}],
-            max(pairs, PAIRS),
-            seed + pairs,
-            "once more what looks slower",
-        )
-        again = judge.log_ratios(times, winners)
-    return judge.judge(logs, again, winners)
+    if not slow:
+        return judge.judge(logs, {}, winners)
+    again = anew(slow, fresh, seed + pairs, "once more what looks slower")
+    sure = judge.slower_again(logs, again, winners)
+    if not sure:
+        return judge.judge(logs, again, winners)
+    third = anew(sure, 2 * fresh, seed + pairs + fresh, "a third time what is slower")
+    return judge.judge(logs, again, winners, third)
 
 
 def _of(offered: Sequence[Cell], slow: Sequence[Reading]) -> list[Cell]:

@@ -1,7 +1,8 @@
 """What times with and without the exported files mean for the winners. Pure.
 
 The launch is the replicate: each pair of launches gives one log ratio of each cell in each loop.
-Who looks slower is measured again in fresh launches, and is slower if he is so there too."""
+Who looks slower is measured again in fresh launches, and who is slower there a third time, in
+twice as many; he is slower if he is so in all of them."""
 
 from __future__ import annotations
 
@@ -116,11 +117,36 @@ def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
     ]
 
 
-def judge(logs: Logs, again: Logs, winners: Sequence[Winner]) -> Judgement:
-    """`again`: of the fresh launches, for what looked slower in `logs`."""
+def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Reading]:
+    """What must be measured a third time: cells that are slower, and all cells of a winner whose
+    mean is."""
+    judged = judge(logs, again, winners)
+    cells = {Reading(one.loop, one.cell) for one in judged.cells if one.word == "slower"}
+    means = {
+        (one.winner, one.loop)
+        for one in judged.winners
+        if one.again and one.again.high and one.again.high < 1 and one.again.adjusted_p < ALPHA
+    }
+    return [
+        key
+        for key in logs
+        if isinstance(key, Reading)
+        and (key in cells or (place_of(winners, key.cell), key.loop) in means)
+    ]
+
+
+def judge(
+    logs: Logs, again: Logs, winners: Sequence[Winner], third: Logs | None = None
+) -> Judgement:
+    """`again`: of the fresh launches, for what looked slower in `logs`; `third`: for what was
+    slower there too."""
     first = _compare(logs, "two-sided")
     slow = {key for key, (found, _) in first.items() if _above(found)}
     second = _compare({key: again[key] for key in again if key in slow}, "greater")
+    if third is not None:
+        sure = {key for key, found in second.items() if _is_slower(found)}
+        second = {key: found for key, found in second.items() if key not in sure or key in third}
+        second |= _compare({key: third[key] for key in third if key in sure}, "greater")
     words = {key: _word(first[key], second.get(key)) for key in first}
     cells = [
         CellSeen(
@@ -168,10 +194,14 @@ def _compare(logs: Logs, alternative: Literal["two-sided", "greater"]) -> dict[K
 
 
 def _word(first: _Compared, second: _Compared | None) -> Word:
-    if second is not None and _above(second[0]) and second[1] < ALPHA:
+    if second is not None and _is_slower(second):
         return "slower"
     below = first[0].high is not None and first[0].high < 1
     return "faster" if below and first[1] < ALPHA else "unclear"
+
+
+def _is_slower(found: _Compared) -> bool:
+    return _above(found[0]) and found[1] < ALPHA
 
 
 def _above(found: Comparison) -> bool:
