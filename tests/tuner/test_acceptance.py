@@ -34,7 +34,6 @@ SIZES = {
 }
 RING = ("MPI_Allreduce", "ring")
 FAST = {RING: lambda *_: 0.6}
-_REDUCED = ("MPI_DOUBLE", "MPI_FLOAT")
 
 
 def judged(
@@ -114,17 +113,6 @@ def test_no_condition_saves_what_is_slower_with_types_that_applications_reduce(
     costs = Costs(own={"reduce_ring": 0.6}, where={("reduce_ring", word): 2.0})
     done, _ = judged(db, campaign, costs, ours, type=own[0], op=own[1])
     assert done.winners == [] and word in done.refused[0][1]
-
-
-def test_what_is_faster_with_bytes_alone_is_of_no_use(db: Database, campaign: Campaign) -> None:
-    """At the sizes that have an element of another type for each of the reduced vectors."""
-    slow = {("ring", f"{type} {size}"): 1 / 0.6 for type in _REDUCED for size in (8, 64)}
-    costs = Costs(algorithm={RING: lambda size, _: 0.6 if size <= 512 else 1.0}, where=slow)
-    ring = msgspec.structs.replace(tuned(*RING, 8, 512), removes=[])
-    done, _ = judged(db, campaign, costs, ring)
-    assert ranges(done.winners) == [(512, 512)]
-    ((_, why),) = done.refused
-    assert why.startswith("faster with bytes alone: ") and "at 8 B (" in why
 
 
 @pytest.mark.parametrize("word", ["loop", "stream", "MPI_DOUBLE", "MPI_FLOAT"])

@@ -21,7 +21,7 @@ import numpy as np
 from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
-from plumbline.plan import REDUCTIONS, Data, Plan, PlanCase
+from plumbline.plan import Data, Plan, PlanCase
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
@@ -45,7 +45,6 @@ _WARMUP = 4  # calls before the first block of a case; the race has warmed up wi
 _MUCH = math.log(1.15)
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 _SEEDS = 100_000  # between the launches of two turns
-_BYTES = "MPI_BYTE"
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
 
 
@@ -387,24 +386,7 @@ class Acceptance:
                 low, high = row.comparison.low or 0, row.comparison.high or math.inf
                 what = "slower" if row.word == "violated" else "perhaps slower"
                 return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
-        return self._useless(rows)
-
-    def _useless(self, rows: Sequence[Standing[Trial]]) -> str:
-        """Why a size of a reduction is of no use to applications, which hardly reduce bytes: it is
-        faster with bytes alone. Empty where no other type fits into the size."""
-        ratios = {
-            row.comparison.ratio: row.question.key
-            for row in rows
-            if row.comparison is not None and row.question.key.where.data.type != _BYTES
-        }
-        best = min(ratios, default=0.0)
-        if self._settings.type != _BYTES or best <= 1 - self._settings.tolerance:
-            return ""
-        trial = ratios[best]
-        if trial.target.function not in REDUCTIONS:
-            return ""
-        where = f"at {trial.target.bytes} B ({trial.where.label(self._settings)})"
-        return f"faster with bytes alone: {best:.2f} at best {where}"
+        return ""
 
     def _tried(self, rows: Sequence[Standing[Trial]]) -> list[Tried]:
         found: dict[Circumstance, list[Standing[Trial]]] = {}
