@@ -74,7 +74,7 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
 	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
-	        tests/tuner/three_campaigns.py
+	        tests/tuner/planted_wrong_campaign.py tests/tuner/three_campaigns.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

@@ -45,6 +45,8 @@ struct pl_case {
     int root;
     int ranks; /* the case runs on the first ones of MPI_COMM_WORLD; 0: on all */
     int reps;
+    int calls;                /* of a trial, which is only checked; 0: the case is timed */
+    long long least;          /* of a trial: its volumes are between this and `bytes` */
     int64_t delay_ns;         /* planted: a busy wait after the call, on every rank */
     const struct pl_use *use; /* NULL: start scheme and run time are the plan's */
 };

@@ -110,6 +110,20 @@ static bool take_reps(struct pl_parser *parser, const char *value)
     return true;
 }
 
+static bool take_calls(struct pl_parser *parser, const char *value)
+{
+    return pl_take_count(parser, value, 1, &parser->current->calls);
+}
+
+static bool take_least(struct pl_parser *parser, const char *value)
+{
+    uint64_t bytes;
+    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
+        return false;
+    parser->current->least = (long long)bytes;
+    return true;
+}
+
 static bool take_delay(struct pl_parser *parser, const char *value)
 {
     uint64_t ns;
@@ -130,15 +144,41 @@ const struct pl_key pl_case_keys[] = {
     {"root", take_root, false},
     {"ranks", take_ranks, false},
     {"reps", take_reps, false},
+    {"calls", take_calls, false},
+    {"least", take_least, false},
     {"delay_ns", take_delay, false},
     {"use", pl_take_use, false},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 
+/* A trial is never timed; all other cases are. */
+static bool finish_trial(struct pl_parser *parser)
+{
+    struct pl_case *c = parser->current;
+    if (c->calls == 0) {
+        if (c->reps == 0)
+            c->reps = 10;
+        return c->least < 0 ||
+               pl_refuse_token(parser, "least", "…", "it is of a trial; add calls=…");
+    }
+    if (c->least < 0)
+        c->least = c->bytes;
+    if (c->least > c->bytes)
+        return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
+    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty)
+        return pl_refuse_token(parser, "calls", "…",
+                               "a trial is only checked; leave out reps, delay_ns, use and "
+                               "variant=empty, or calls");
+    return true;
+}
+
 bool pl_finish_case(struct pl_parser *parser)
 {
     const struct pl_case *c = parser->current;
     const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
+
+    if (!finish_trial(parser))
+        return false;
 
     if (c->variant && c->variant->function != c->function)
         return pl_refuse_token(parser, "variant", c->variant_name,

@@ -322,7 +322,7 @@ bool pl_finish_plan(struct pl_parser *parser)
         int64_t after_first = plan->nrep.most - plan->nrep.least;
         plan->blocks = 1 + (int)((after_first + plan->nrep.step - 1) / plan->nrep.step);
         for (int i = 0; i < plan->case_count; i++)
-            plan->cases[i].reps = plan->nrep.most;
+            plan->cases[i].reps = plan->cases[i].calls ? 0 : plan->nrep.most;
     }
     return true;
 }

@@ -184,6 +184,10 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     pl_json_integer(json, "ranks", c->ranks);
     pl_json_integer(json, "reps", c->reps);
     pl_json_integer(json, "delay_ns", c->delay_ns);
+    if (c->calls) {
+        pl_json_integer(json, "calls", c->calls);
+        pl_json_integer(json, "least", c->least);
+    }
     if (c->use)
         pl_json_text(json, "use", c->use->name);
     end(record);

@@ -113,11 +113,11 @@ def _put_cases(
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
             """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, begun, outcome,
-                   detail)
+                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least,
+                   begun, outcome, detail)
                VALUES (:run, :case, :function, :variant, :config, :configuration,
                    :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :use,
-                   :begun, :outcome, :detail)
+                   :calls, :least, :begun, :outcome, :detail)
                RETURNING number""",
             msgspec.structs.asdict(record)
             | {
@@ -132,8 +132,8 @@ def _put_cases(
 
 
 def records(db: Database, run_id: str) -> list[ProbeRecord]:
-    """Everything the probe wrote in a launch: header, configs, cases, then begin and check of each
-    case, the clocks, the blocks in their order, what came of them (stopping rules, refusals,
+    """Everything the probe wrote in a launch: header, configs, cases, then begin and last check of
+    each case, the clocks, the blocks in their order, what came of them (stopping rules, refusals,
     round trips, clocks at the end, load), then the footer."""
     row = db.row("SELECT number, header, footer FROM run WHERE id = :id", {"id": run_id})
     if row is None:
@@ -152,11 +152,11 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
     ]
     cases = db.rows(
         """SELECT case_id, function, variant, config, bytes, bytes_moved, type, op, root, reps,
-                  delay_ns, ranks, use, begun, outcome, detail
+                  delay_ns, ranks, use, calls, least, begun, outcome, detail
            FROM measurement WHERE run = :run ORDER BY number""",
         key,
     )
-    result += [CaseRecord(*case[:13]) for case in cases]
+    result += [CaseRecord(*case[:15]) for case in cases]
     for case_id, *_, begun, outcome, detail in cases:
         if begun:
             result.append(Begin(case_id))

@@ -94,6 +94,8 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     delay_ns: int = 0
     ranks: int = 0
     use: str = ""
+    calls: int = 0
+    least: int = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
@@ -101,6 +103,8 @@ class Begin(Record, frozen=True, tag_field="record", tag="begin"):
 
 
 class Check(Record, frozen=True, tag_field="record", tag="check"):
+    """Of a case that is looked at several times the last one is what holds."""
+
     case: int
     outcome: Literal["ok", "wrong", "unsupported", "error", "not_in_force"]
     detail: str
@@ -526,6 +530,20 @@ class Winner(Record, frozen=True):
     removes: list[str]
     restrictions: list[str]
     tried: list[Tried] = []
+
+
+class Wrong(Record, frozen=True):
+    """Results of one call that were not right: of so many `launches`, and what the first of them
+    said (rank, element, bytes)."""
+
+    function: str
+    variant: str
+    knobs: dict[str, str]
+    bytes: int
+    type: str
+    op: str
+    launches: int
+    detail: str
 
 
 class HalfTrips(Record, frozen=True):

@@ -23,6 +23,7 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Wrong,
 )
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcome, run.reason,
@@ -168,6 +169,20 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
         for suite, f, v, k, *rest, case, reason in found
         if suite in suites
     ]
+
+
+def wrong(db: Database, campaign: str) -> list[Wrong]:
+    """What gave wrong results in a campaign, in the order in which it was found out."""
+    found = db.rows(
+        """SELECT m.function, m.variant, c.knobs, m.bytes, m.type, m.op, count(DISTINCT m.run),
+                  m.detail, min(m.number) AS first
+           FROM measurement m JOIN configuration c ON c.number = m.configuration
+           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND m.outcome = 'wrong'
+           GROUP BY m.function, m.variant, c.number, m.bytes, m.type, m.op ORDER BY first""",
+        {"campaign": campaign},
+    )
+    return [Wrong(f, v, configurations.knobs(k), *rest) for f, v, k, *rest, _ in found]
 
 
 def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:

@@ -13,8 +13,9 @@ struct pl_buffers {
     size_t guard; /* bytes before and after each buffer */
     unsigned char *send, *recv;
     unsigned char *pristine;        /* copy of the send buffer */
-    unsigned char *reference;       /* result of the library */
+    unsigned char *reference;       /* the right result */
     const struct pl_case *referred; /* whose result `reference` holds; NULL: nobody's */
+    uint64_t referred_seed;         /* of its data */
     int *counts;                    /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
     void *memory[4];
 };

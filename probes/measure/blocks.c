@@ -1,5 +1,6 @@
 #include "measure/blocks.h"
 
+#include "measure/checks.h"
 #include "measure/clocks.h"
 #include "measure/random.h"
 #include "measure/rounds.h"
@@ -82,6 +83,23 @@ static void close_series(const struct pl_timing *timing, struct pl_series *all)
     free(all);
 }
 
+/* Looks at some results between two blocks; what is wrong leaves the cases of the next one. */
+static int look_between(struct pl_timing *timing, int block, int *cases, int count)
+{
+    int before = timing->case_count, left = 0;
+    timing->case_count = pl_checks_between(timing, block, timing->cases, before);
+    if (timing->case_count == before)
+        return count;
+    for (int i = 0; i < count; i++) {
+        bool right = false;
+        for (int j = 0; j < timing->case_count && !right; j++)
+            right = timing->cases[j] == cases[i];
+        if (right)
+            cases[left++] = cases[i];
+    }
+    return left;
+}
+
 static const char short_of_memory[] = "out of memory for the samples; ask for fewer repetitions";
 
 const char *pl_blocks_run(struct pl_timing *timing)
@@ -128,6 +146,8 @@ const char *pl_blocks_run(struct pl_timing *timing)
             failure = "rank 0 stopped";
         if (plan->nrep.count > 0 && left == 0)
             break;
+        if (!failure && block + 1 < plan->blocks)
+            left = look_between(timing, block, cases, left);
     }
     if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
                                      clock_error_ns))

@@ -14,12 +14,12 @@ struct pl_timing {
     const struct pl_config_state *configs;
     const struct pl_world *world;
     const struct pl_groups *groups;
-    const struct pl_buffers *buffers;
+    struct pl_buffers *buffers;
     struct pl_cache *cache;
     struct pl_global *global; /* out: this rank's model of the global clock */
     struct pl_record *record;
     struct pl_counters *counters;
-    const int *cases; /* indices of the cases to time */
+    int *cases; /* indices of the cases to time: those that have been right so far */
     int case_count;
     struct pl_delay delay; /* this rank's, where a case has a delay */
     int64_t timed_ns;      /* out, rank 0: sum of all repetitions, warm-up too */

@@ -1,10 +1,12 @@
 #include "measure/check.h"
 
 #include "measure/data.h"
+#include "measure/expected.h"
 #include "measure/types.h"
 #include "restrictions.h"
 #include "system/facts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,10 +28,7 @@ void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case
 
 static bool untouched(const unsigned char *at, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        if (at[i] != UNTOUCHED)
-            return false;
-    return true;
+    return bytes == 0 || (at[0] == UNTOUCHED && memcmp(at, at + 1, bytes - 1) == 0);
 }
 
 static void hexadecimal(const unsigned char *at, size_t bytes, char text[40])
@@ -68,8 +67,8 @@ enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const str
     char got[40], wanted[40];
     hexadecimal(buffers->recv + at * width, width, got);
     hexadecimal(buffers->reference + at * width, width, wanted);
-    snprintf(detail, size, "element %zu of %zu is 0x%s, the library's is 0x%s (in memory order)",
-             at, elements, got, wanted);
+    snprintf(detail, size, "element %zu of %zu is 0x%s, not 0x%s (in memory order)", at, elements,
+             got, wanted);
     return PL_WRONG;
 }
 
@@ -99,65 +98,136 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
     return obstacles ? PL_UNSUPPORTED : PL_OK;
 }
 
-/* Whether the library's own result is the same for both. */
+/* Whether the result is the same for both. */
 static bool same_result(const struct pl_case *a, const struct pl_case *b)
 {
     return a->function == b->function && a->bytes == b->bytes && a->type == b->type &&
            a->op == b->op && a->root == b->root && a->ranks == b->ranks;
 }
 
-/* On the ranks of the case; with config `default`, the library computes on `reference`, unless the
- * case before was one of the same arguments. */
-static enum pl_outcome check(const struct pl_case *c, const struct pl_config_state *config,
-                             MPI_Comm comm, MPI_Comm reference, const struct pl_world *world,
+/* A case on the ranks that it runs on. */
+struct place {
+    const struct pl_config_state *config;
+    MPI_Comm comm, reference; /* of the config, and the library's own */
+    const struct pl_world *world;
+};
+
+/* The right result to buffers->reference. Where this rank cannot compute it alone, the library does
+ * with config `default`, whatever the variant thinks of the arguments. Returns an MPI error. */
+static int refer(struct pl_arguments *arguments, const struct pl_case *c, const struct place *place,
+                 const struct pl_buffers *buffers, uint64_t seed)
+{
+    if (pl_expected_is_cheap(arguments, c))
+        return pl_expected(arguments, c, place->world, buffers, seed);
+    arguments->call.comm = place->reference;
+    pl_check_prepare(arguments, c, place->world, buffers, seed);
+    int rc = pl_call_pmpi(&arguments->call);
+    memcpy(buffers->reference, buffers->recv, arguments->recv_bytes);
+    arguments->call.comm = place->comm;
+    return rc;
+}
+
+/* The call itself, and what came of it on this rank. */
+static enum pl_outcome call(const struct pl_arguments *arguments, const struct pl_case *c,
+                            const struct place *place, const struct pl_buffers *buffers,
+                            uint64_t seed, char *detail, size_t size)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    pl_check_prepare(arguments, c, place->world, buffers, seed);
+    memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
+    pl_config_enter(place->config);
+    int rc = c->run(&arguments->call);
+    pl_config_leave(place->config);
+    if (rc == MPI_SUCCESS)
+        return pl_check_compare(arguments, c, buffers, detail, size);
+    pl_error_text(rc, text);
+    snprintf(detail, size, "%.200s", text);
+    return PL_ERROR;
+}
+
+/* One call. Its right result is known already where the call before was one of the same arguments.
+ */
+static enum pl_outcome check(const struct pl_case *c, const struct place *place,
                              struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
 {
     struct pl_arguments arguments;
     char detail[sizeof finding->detail - 24], text[MPI_MAX_ERROR_STRING];
-    enum pl_outcome outcome;
 
-    if (!config->in_force) {
-        snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
-        return PL_NOT_IN_FORCE;
-    }
-    if (c->empty)
-        return PL_OK;
-    /* Whatever the variant thinks of the arguments, the library computes the reference: one
-     * agreement serves both. */
-    pl_arguments_set(&arguments, c, world, buffers, comm);
-    outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
-    arguments.call.comm = reference;
-    int rc = MPI_SUCCESS;
-    const bool known = buffers->referred && same_result(c, buffers->referred);
-    if (!known) {
-        pl_check_prepare(&arguments, c, world, buffers, seed);
-        rc = pl_call_pmpi(&arguments.call);
-        memcpy(buffers->reference, buffers->recv, arguments.recv_bytes);
-    }
+    /* One agreement serves what the variant thinks of the arguments, and the reference. */
+    pl_arguments_set(&arguments, c, place->world, buffers, place->comm);
+    enum pl_outcome outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
+    const bool known =
+        buffers->referred && buffers->referred_seed == seed && same_result(c, buffers->referred);
+    int rc = known ? MPI_SUCCESS : refer(&arguments, c, place, buffers, seed);
     if (rc != MPI_SUCCESS) {
         outcome = PL_ERROR;
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "the library itself: %.200s", text);
     }
-    enum pl_outcome all = conclude(outcome, world, detail, finding);
+    enum pl_outcome all = conclude(outcome, place->world, detail, finding);
     buffers->referred = all == PL_ERROR ? NULL : c;
+    buffers->referred_seed = seed;
     if (all != PL_OK)
         return all;
+    outcome = call(&arguments, c, place, buffers, seed, detail, sizeof detail);
+    return conclude(outcome, place->world, detail, finding);
+}
 
-    arguments.call.comm = comm;
-    pl_check_prepare(&arguments, c, world, buffers, seed);
-    memcpy(buffers->pristine, buffers->send, arguments.send_bytes);
-    pl_config_enter(config);
-    rc = c->run(&arguments.call);
-    pl_config_leave(config);
-    if (rc == MPI_SUCCESS) {
-        outcome = pl_check_compare(&arguments, c, buffers, detail, sizeof detail);
-    } else {
-        pl_error_text(rc, text);
-        snprintf(detail, sizeof detail, "%.200s", text);
-        outcome = PL_ERROR;
+/* The volume of a call of a trial: of every count in turn, where there are calls for all; else the
+ * ends, and draws from between them, half of them even and half even on a logarithmic scale. */
+static long long draw_bytes(struct pl_random *random, const struct pl_case *c, int ranks,
+                            int number)
+{
+    const size_t size = pl_types[c->type].size;
+    const long long span = c->bytes - c->least;
+    const long long step =
+        pl_shape_of(c->function, 1, size, ranks, 0, 0).total * (long long)size; /* Barrier: 0 */
+
+    if (step == 0)
+        return c->bytes;
+    if (span / step < c->calls)
+        return c->least + number % (span / step + 1) * step;
+    if (number < 2)
+        return number == 0 ? c->least : c->bytes;
+    double at = pl_random_unit(random);
+    if (number % 2 == 0)
+        return c->least + (long long)(at * (double)(span + 1));
+    return c->least + (long long)pow((double)(span + 1), at) - 1;
+}
+
+/* All calls of a trial, each with other data, another volume and, where there is one, another root.
+ * Ranks agree once, after the last: what went wrong first on a rank is its finding. */
+static enum pl_outcome try_out(const struct pl_case *c, const struct place *place,
+                               struct pl_buffers *buffers, uint64_t seed,
+                               struct pl_finding *finding)
+{
+    struct pl_random random = pl_random_stream(seed, UINT64_MAX, (uint64_t)c->id);
+    char detail[sizeof finding->detail - 24] = "", said[160];
+    enum pl_outcome worst = PL_OK;
+
+    buffers->referred = NULL;
+    for (int i = 0; i < c->calls; i++) {
+        struct pl_arguments arguments;
+        struct pl_case one = *c;
+        one.bytes = draw_bytes(&random, c, place->world->size, i);
+        if (pl_function_has_root(c->function))
+            one.root = (int)pl_random_below(&random, (uint64_t)place->world->size);
+        uint64_t fresh = pl_random_next(&random);
+        pl_arguments_set(&arguments, &one, place->world, buffers, place->comm);
+        if (look_at_obstacles(&one, &arguments.call, said, sizeof said) != PL_OK)
+            continue; /* on all ranks: no call to be wrong */
+        enum pl_outcome outcome = PL_ERROR;
+        if (refer(&arguments, &one, place, buffers, fresh) == MPI_SUCCESS)
+            outcome = call(&arguments, &one, place, buffers, fresh, said, sizeof said);
+        else
+            snprintf(said, sizeof said, "the library itself failed");
+        if (outcome > worst) {
+            worst = outcome;
+            snprintf(detail, sizeof detail, "call %d of %d, %lld B, root %d: %s", i + 1, c->calls,
+                     one.bytes, one.root, said);
+        }
     }
-    return conclude(outcome, world, detail, finding);
+    return conclude(worst, place->world, detail, finding);
 }
 
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
@@ -169,12 +239,17 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
     const struct pl_group *group = &groups->group[index];
 
     *finding = (struct pl_finding){""};
-    if (pl_groups_enter(groups, index)) {
-        outcome = check(c, config, config->comms[index], group->comm, &group->world, buffers, seed,
-                        finding);
-        pl_groups_leave(groups, index);
-    } else {
+    if (!pl_groups_enter(groups, index)) {
         buffers->referred = NULL; /* as for those who were there */
+    } else {
+        const struct place place = {config, config->comms[index], group->comm, &group->world};
+        if (!config->in_force) {
+            snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
+            outcome = PL_NOT_IN_FORCE;
+        } else if (!c->empty) {
+            outcome = (c->calls ? try_out : check)(c, &place, buffers, seed, finding);
+        }
+        pl_groups_leave(groups, index);
     }
     if (group->ranks > 0)
         pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);

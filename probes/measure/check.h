@@ -1,4 +1,4 @@
-/* Correct before fast: one case on random data against the library's own result. */
+/* Correct before fast: one case on random data against the right result. */
 #ifndef PL_CHECK_H
 #define PL_CHECK_H
 
@@ -14,8 +14,8 @@ struct pl_finding {
     char detail[320];
 };
 
-/* Collective over all ranks; the outcome is equal on all of them. The detail (known on rank 0) is
- * that of the lowest rank with that outcome. */
+/* One call, or all of a trial. Collective over all ranks; the outcome is equal on all of them. The
+ * detail (known on rank 0) is that of the lowest rank with that outcome. */
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
                          const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
                          struct pl_finding *finding);

@@ -3,7 +3,7 @@
 #include "measure/run.h"
 
 #include "measure/blocks.h"
-#include "measure/check.h"
+#include "measure/checks.h"
 #include "measure/clocks.h"
 #include "measure/file.h"
 #include "measure/pingpong.h"
@@ -232,44 +232,6 @@ static void write_cases(struct launch *launch)
     }
 }
 
-/* The same call with the same data, whatever the way of use. */
-static bool is_same_call(const struct pl_case *a, const struct pl_case *b)
-{
-    return a->function == b->function && strcmp(a->variant_name, b->variant_name) == 0 &&
-           a->config == b->config && a->bytes == b->bytes && a->type == b->type && a->op == b->op &&
-           a->root == b->root && a->ranks == b->ranks;
-}
-
-/* An earlier case that is the same call and may be timed; -1: there is none. */
-static int checked_before(const struct pl_plan *plan, int index, const int *good, int count)
-{
-    for (int i = count - 1; i >= 0; i--)
-        if (is_same_call(&plan->cases[good[i]], &plan->cases[index]))
-            return good[i];
-    return -1;
-}
-
-/* Fills `good` with the indices of the cases that may be timed; returns how many. What is right in
- * one way of use is so in the others. */
-static int check_cases(struct launch *launch, int *good)
-{
-    const struct pl_plan *plan = &launch->plan;
-    int count = 0;
-    for (int i = 0; i < plan->case_count; i++) {
-        const struct pl_case *c = &plan->cases[i];
-        struct pl_finding finding = {0};
-        enum pl_outcome outcome = PL_OK;
-        pl_record_begin(&launch->record, c->id);
-        if (checked_before(plan, i, good, count) < 0)
-            outcome = pl_check(c, &launch->configs[c->config], &launch->groups, &launch->buffers,
-                               plan->seed, &finding);
-        pl_record_check(&launch->record, c->id, pl_outcome_name(outcome), finding.detail);
-        if (outcome == PL_OK)
-            good[count++] = i;
-    }
-    return count;
-}
-
 static bool write_load(struct launch *launch)
 {
     struct pl_host_load *loads;
@@ -308,7 +270,7 @@ static int measure(struct launch *launch)
                                    .record = &launch->record,
                                    .counters = &launch->counters,
                                    .cases = good};
-        timing.case_count = check_cases(launch, good);
+        timing.case_count = pl_checks_before(&timing, good);
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
         /* Blocks that need the global clock learn it themselves. */
@@ -319,6 +281,8 @@ static int measure(struct launch *launch)
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (!failure)
             failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
+        if (!failure)
+            timing.case_count = pl_checks_after(&timing, good, timing.case_count);
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
                                       &timing.timed_ns);

@@ -22,6 +22,13 @@ static int is_last(MPI_Comm comm)
     return rank == size - 1;
 }
 
+/* Whether there was a call of so many bytes before. */
+static int is_again(int bytes)
+{
+    static char seen[1 << 20];
+    return seen[bytes % (int)sizeof seen]++ > 0;
+}
+
 int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
@@ -32,8 +39,14 @@ int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype ty
     if (fault("refused"))
         return MPI_ERR_OP;
     int rc = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
+    static int calls;
+    const int again = is_again(bytes);
+    calls++;
     if (!is_last(comm) || bytes == 0)
         return rc;
+    if ((fault("second") && again) || (fault("hundredth") && calls % 100 == 0) ||
+        (fault("one_count") && count == 77))
+        result[bytes - 1] ^= 1;
     if (fault("wrong"))
         result[bytes - 1] ^= 1;
     if (fault("past_end"))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import Counter
+
 import pytest
 
+from plumbline_db.records import Check
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi
@@ -38,6 +43,57 @@ def test_broken_allreduce(probe: Probe, fault: str, outcome: str, words: str) ->
     # `library` is past libplumbline alone: what somebody preloads is there.
     assert launch.checks[1].outcome == outcome
     assert launch.samples == []
+
+
+def test_wrong_from_its_second_call(probe: Probe) -> None:
+    """The first check is passed, samples are taken; what holds is the last check."""
+    lines = f"case id=0 {ALLREDUCE}\ncase id=1 {ALLREDUCE} use=loop\ncase id=2 {ALLREDUCE}9\n"
+    launch = run(probe, "second", lines)
+    found = [(one.case, one.outcome) for one in launch.of(Check)]
+    assert found[:3] == [(0, "ok"), (1, "ok"), (2, "ok")]
+    assert {case: outcome for case, outcome in found[3:]} == dict.fromkeys(range(3), "wrong")
+    assert "after 1 block: rank 2: element 99 of 100" in launch.checks[0].detail
+    assert "as case 0, the same call" in launch.checks[1].detail
+
+
+def test_between_blocks_what_is_wrong_is_left_out(probe: Probe) -> None:
+    lines = "set blocks=20 warmup=0\ncase id=9 function=MPI_Bcast bytes=8 reps=1\n"
+    for number in range(8):
+        lines += f"case id={number} function=MPI_Allreduce bytes={400 + number} reps=1\n"
+    launch = probe.run(
+        lines, 3, {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "second"}
+    )
+    assert launch.code == 0, launch.stderr
+    assert launch.checks[0].outcome == "wrong"
+    taken = Counter(one.case for one in launch.samples)
+    assert taken[9] == 20
+    assert min(taken.values()) < 10 < max(taken[number] for number in range(8))
+
+
+@pytest.mark.parametrize("fault", ["second", "hundredth", "one_count"])
+def test_trials_find_what_a_check_does_not(probe: Probe, fault: str) -> None:
+    """The 77 elements are 308 bytes; a check of 400 bytes sees nothing of any of these."""
+    trial = "function=MPI_Allreduce type=MPI_INT op=MPI_SUM bytes=1000 least=20 calls=300"
+    launch = run(probe, fault, f"case id=0 {trial}\n")
+    assert launch.checks[0].outcome == "wrong"
+    assert re.match(r"rank 2: call \d+ of 300, \d+ B, root 0: element", launch.checks[0].detail)
+    assert (launch.cases[0].calls, launch.cases[0].least, launch.cases[0].reps) == (300, 20, 0)
+    assert launch.samples == []
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_trials_of_every_function_are_right(probe: Probe, ranks: int) -> None:
+    """What a rank computes alone is what the library gives: all functions, types and roots."""
+    functions = [one["name"] for one in probe.known()["functions"]]
+    kinds = ["type=MPI_BYTE op=MPI_BXOR", "type=MPI_DOUBLE op=MPI_SUM", "type=MPI_INT op=MPI_PROD"]
+    lines = [
+        f"case id={number} function={function} bytes=3000 least=0 calls=100 {kind}"
+        for number, (function, kind) in enumerate(itertools.product(functions, kinds))
+    ]
+    launch = probe.run("\n".join(lines), ranks)
+    assert launch.code == 0, launch.stderr
+    assert {one.outcome for one in launch.checks.values()} == {"ok"}, launch.checks
+    assert len(launch.checks) == len(lines)
 
 
 def test_a_mockup_feels_what_it_is_made_of(probe: Probe) -> None:

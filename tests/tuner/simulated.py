@@ -241,7 +241,7 @@ class SimulatedStarter(Starter):
                 return records
             cost, outcome = self._answer(case, knobs, rules)
             own = chance.gauss(0, self._case_noise)
-            if outcome == "ok":
+            if outcome == "ok" and not case.calls:
                 decided = knobs or rules.knobs(case.function, self.placement.nprocs, case.bytes)
                 names = {case.variant, *(decided or {}).values()}
                 there = {case.use, case.type, str(case.bytes)}
@@ -324,10 +324,12 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     type=values["type"],
                     op=values["op"],
                     root=int(values["root"]),
-                    reps=int(values.get("reps", 15)),
+                    reps=0 if "calls" in values else int(values.get("reps", 15)),
                     delay_ns=int(values.get("delay_ns", 0)),
                     ranks=int(values.get("ranks", 0)),
                     use=values.get("use", ""),
+                    calls=int(values.get("calls", 0)),
+                    least=int(values.get("least", 0)),
                 )
             )
     return settings, configs, cases
@@ -423,7 +425,7 @@ def bench(guidelines: Guidelines = GUIDELINES) -> Workbench:
             variants=listed,
             types=["MPI_BYTE", "MPI_DOUBLE"],
             ops=["MPI_BOR", "MPI_SUM"],
-            syncs=["barrier"],
+            syncs=["barrier", "window"],
             clocks=["monotonic_raw"],
         ),
         guidelines=guidelines,

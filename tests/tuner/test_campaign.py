@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.table import Table
 from rich.text import Text
 
 from plumbline import campaign as loop
@@ -274,6 +275,48 @@ def test_what_nothing_shows_is_said(
         if isinstance(one, Text)
     ]
     assert f"not proven: {said}" in shown
+
+
+def test_what_is_wrong_where_nobody_measured_is_not_exported(tmp_path: Path, db: Database) -> None:
+    settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+    starter = SimulatedStarter(planted.costs(), spoil=lambda case: "wrong" if case.calls else "ok")
+    done = run(db, tmp_path / "out", starter, settings)
+    assert done.winners() == []
+    assert done.table("after", "violated") == done.table("before", "violated") != set()
+    found = report.read(db, done.campaign.id)
+    assert found.wrong
+    assert {(one.function, one.variant) for one in found.wrong} == {("MPI_Allreduce", "default")}
+    assert report.document(found)["wrong"][0]["detail"] == "simulated"
+    dropped = [one.text for one in found.events if one.kind == "winner dropped"]
+    assert any("wrong result (MPI_BYTE/MPI_BOR): simulated" in text for text in dropped)
+    tables = text_tables.of(found, load_guidelines(), all_rows=False)
+    assert "Wrong results" in [str(one.title) for one in tables if isinstance(one, Table)]
+
+
+def test_results_are_checked_before_anything_is_exported(done: Done) -> None:
+    said = [one.text for one in report.read(done.db, done.campaign.id).events]
+    assert any("all results are right" in text for text in said)
+
+
+@pytest.mark.parametrize(("use", "refused"), [("synchronised", True), ("after_barrier", False)])
+def test_what_takes_less_than_a_message_is_refused(
+    tmp_path: Path, db: Database, use: str, refused: bool
+) -> None:
+    """A Gather may be over for all ranks before a message is, if it is timed on each from its own
+    start."""
+    costs = planted.costs()
+    costs.own["gather_binomial"] = 0.001
+    settings = planted.settings(functions=["MPI_Gather"], sizes=[512, 4096], use=use)
+    run(db, tmp_path / "out", SimulatedStarter(costs), settings)
+    trials = [
+        trial
+        for one in searches.all_searches(db, campaigns.get(db, None).id)
+        for trial in one.trials
+        if trial.variant == "gather_binomial"
+    ]
+    assert trials
+    assert [one.state == "wrong" for one in trials] == [refused] * len(trials)
+    assert all("less than a message takes" in one.detail for one in trials if refused)
 
 
 def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:

@@ -23,7 +23,7 @@ from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import PlanCase
 from plumbline.proven import Proven
-from plumbline.search import crossover, outcome, process, ranges
+from plumbline.search import crossover, outcome, plausible, process, ranges
 from plumbline.search.budget import TOO_FEW, Budget
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
@@ -32,6 +32,7 @@ from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.settings import BARRIER, Settings
 from plumbline.starter import Starter
+from plumbline.trials import Trials
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, events, verdicts
@@ -167,6 +168,7 @@ class Loop:
             witnesses=bench.catalogue.variants,
         )
         self._proven = Proven(lab, bench, self._plan, self._sizes, self._event)
+        self._trials = Trials(lab, settings, self._sizes, self._event)
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
         self._budget = Budget(lab, settings)
@@ -291,6 +293,8 @@ class Loop:
         settings, lab = self._settings, self._lab
         lab.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
+        if settings.simulation is None:
+            plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         Series(lab, "before", plan, {}).advance(settings.launches)
         found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
         if self._settings.simulation is None:
@@ -410,6 +414,9 @@ class Loop:
         if missed := self._proven.missed(turn, winners, environment):
             left = [one for one in winners if one not in missed]
             return self._replaced(left, missed, fixed), list(current), True
+        if wrong := self._wrong(turn, winners, environment):
+            left = [one for one in winners if one not in wrong]
+            return self._replaced(left, wrong, fixed), list(current), True
         done = confirm(
             lab,
             suite,
@@ -437,6 +444,17 @@ class Loop:
             return self._replaced(left, lost, fixed), done.verdicts, True
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
+
+    def _wrong(
+        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[Winner]:
+        """Those that give wrong results somewhere in their ranges."""
+        if self._settings.simulation is not None:
+            return []
+        found = self._trials.wrong(turn, winners, environment)
+        for one, reason in found:
+            self._dropped(f"trial-{turn}", one, reason)
+        return [one for one, _ in found]
 
     def _harm_in_turn(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]

@@ -69,7 +69,7 @@ class PlanCase(msgspec.Struct, frozen=True):
     on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
     `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
     all, else the first ones; `use` is the way it is called ("": the plan's); `data` None means the
-    plan's."""
+    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`."""
 
     function: str
     bytes: int
@@ -81,6 +81,8 @@ class PlanCase(msgspec.Struct, frozen=True):
     ranks: int = 0
     use: str = ""
     data: Data | None = None
+    calls: int = 0
+    least: int = 0
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -208,7 +210,7 @@ class Plan(msgspec.Struct, frozen=True):
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
-                + ("" if self.nrep else f" reps={case.reps or self._reps(case)}")
+                + self._how_often_called(case)
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
                 + (f" use={_value(case.use)}" if case.use else "")
@@ -216,6 +218,11 @@ class Plan(msgspec.Struct, frozen=True):
         lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
         lines += [one.line(number) for number, one in enumerate(self.overlaps)]
         return "\n".join(lines) + "\n"
+
+    def _how_often_called(self, case: PlanCase) -> str:
+        if case.calls:
+            return f" calls={case.calls} least={case.least}"
+        return "" if self.nrep else f" reps={case.reps or self._reps(case)}"
 
     def _how_often(self) -> str:
         return self.nrep.words() if self.nrep else f"blocks={self.blocks}"

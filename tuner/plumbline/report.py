@@ -42,6 +42,7 @@ from plumbline_db.records import (
     Search,
     Verdict,
     Winner,
+    Wrong,
 )
 
 
@@ -60,6 +61,7 @@ class Report(msgspec.Struct, frozen=True):
     cost: cost.Cost
     conditions: Conditions
     saving: Saving | None = None
+    wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
 
@@ -93,6 +95,7 @@ class Report(msgspec.Struct, frozen=True):
         kinds = (
             "winner dropped",
             "winner narrowed",
+            "results checked",
             "more violations",
             "not in force",
             "left out",
@@ -149,6 +152,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         cost=cost.cost(db, campaign.id),
         conditions=summary(runs.surroundings(db, campaign.id), library.build, depends),
         saving=saving.of(db, campaign, after, kept),
+        wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
     )
@@ -175,6 +179,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "before": _stage(report.before, all_cells),
         "after": None if report.after is None else _stage(report.after, all_cells),
         "without_cells": report.without_cells(),
+        "wrong": msgspec.to_builtins(report.wrong),
         "winners": [_winner(one) for one in report.winners],
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),

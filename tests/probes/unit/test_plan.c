@@ -93,6 +93,21 @@ static void check_accepted(void)
     CHECK(plan.cases[0].delay_ns == 1000000000);
     CHECK_TEXT(plan.plain->name, "series");
 
+    CHECK(parse(FIRST "case id=0 function=MPI_Bcast bytes=80 least=8 calls=5\n"
+                      "case id=1 function=MPI_Bcast bytes=80 calls=1\n"));
+    CHECK(plan.cases[0].calls == 5 && plan.cases[0].least == 8 && plan.cases[0].reps == 0);
+    CHECK(plan.cases[1].least == 80);
+    CHECK(parse(FIRST "set nrep=rse:0.1\ncase id=0 function=MPI_Bcast bytes=8 calls=1\n"));
+    CHECK(plan.cases[0].reps == 0);
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 least=8\n", 2, "least=…", "calls"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 least=9 calls=2\n", 2, "least=…",
+                  "above bytes"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=0\n", 2, "calls=0", "whole"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=2 reps=1\n", 2, "calls=…",
+                  "only checked"));
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=2 use=loop\n", 2, "calls=…",
+                  "only checked"));
+
     CHECK(parse(FIRST "config id=only-a-config\n")); /* to see whether it comes into force */
     CHECK(parse("plumbline-plan 1 \t\r\n" CASE));
 }

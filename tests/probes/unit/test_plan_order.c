@@ -50,14 +50,17 @@ static const char *const case_tokens[] = {
     "type=MPI_INT",
     "op=MPI_MAX",
     "root=2",
+    "ranks=3",
     "reps=9",
     "delay_ns=55",
-    "ranks=3",
     "use=loop",
+    "calls=7",
+    "least=404",
 };
 enum {
     SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
     CASE_TOKENS = sizeof case_tokens / sizeof *case_tokens,
+    TIMED_TOKENS = CASE_TOKENS - 2, /* of a case that is no trial */
 };
 
 struct text {
@@ -232,7 +235,7 @@ static bool each_key_counts(const char *const *tokens, int count)
 
 int main(void)
 {
-    const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST];
+    const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST], *trial[MOST];
     int block_count = without(set_tokens, SET_TOKENS, "plain", blocks);
     int fixed_count = without(blocks, block_count, "nrep", fixed);
     int ruled_count = without(blocks, block_count, "blocks", ruled);
@@ -250,7 +253,11 @@ int main(void)
     CHECK(each_key_counts(fixed, fixed_count));
     CHECK(same_in_any_order("set", fixed, fixed_count, true));
     CHECK(same_in_any_order("set", ruled, ruled_count, true));
-    CHECK(same_in_any_order("case", case_tokens, CASE_TOKENS, false));
+    CHECK(same_in_any_order("case", case_tokens, TIMED_TOKENS, false));
+    int trial_count = without(case_tokens, CASE_TOKENS, "reps", trial);
+    trial_count = without(trial, trial_count, "delay_ns", trial);
+    trial_count = without(trial, trial_count, "use", trial);
+    CHECK(same_in_any_order("case", trial, trial_count, false));
     other_lines = PLAIN;
     CHECK(each_key_counts(loops, loop_count));
     CHECK(same_in_any_order("set", loops, loop_count, true));

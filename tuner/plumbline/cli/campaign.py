@@ -49,7 +49,7 @@ def command(
     The same settings on the same machine and library are the same campaign: run again, it
     continues, or reports what it found. Settings come from CAMPAIGN_FILE (TOML; keys in
     docs/campaign.md) and from options, which win. A file that names several libraries
-    or layouts is several campaigns, shown side by side.
+    or layouts is several campaigns, shown side by side. Exit code 3 if a result was wrong.
 
     \b
     Example:
@@ -77,10 +77,11 @@ def command(
     elif found:
         common.show(*tables.side_by_side(found, guidelines.load(), all_rows=False))
     ran.require_all()
+    status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
     if not against_loops:
-        return 0
+        return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
-    return max((_check(id, prefix, ran.database) for id, prefix in pairs), default=0)
+    return max(status, *(_check(id, prefix, ran.database) for id, prefix in pairs))
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:

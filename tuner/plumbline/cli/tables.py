@@ -17,7 +17,7 @@ from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline.words import counted
 from plumbline_db.layout import fixed, layout, use
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
 
 _HEAVY = 0.01  # of the application's work
 
@@ -51,6 +51,9 @@ def of(
         all_rows=all_rows,
         oversubscribed=crowded,
     )
+    if report.wrong:
+        yield Text()
+        yield wrong(report.wrong)
     if report.after is None:
         yield Text("\nThe campaign is not finished; run the same command again to continue it.")
         return
@@ -145,6 +148,24 @@ def winners(report: Report) -> Table:
             label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
             f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
             ", ".join(winner.removes) or "-",
+        )
+    return table
+
+
+def wrong(found: Sequence[Wrong]) -> Table:
+    """What gave wrong results, and where: such calls are not timed, and nothing of them is
+    exported."""
+    table = _plain("Wrong results")
+    for name in ("function", "configuration", "bytes", "type", "launches", "what was wrong"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row(
+            one.function,
+            label(one.variant, one.knobs).replace("coll_tuned_", ""),
+            str(one.bytes),
+            f"{one.type} {one.op}",
+            str(one.launches),
+            Text(one.detail),
         )
     return table
 

@@ -24,7 +24,7 @@ def command(
 ) -> int:
     """Measure the library as it is and print its violation table.
 
-    A campaign that searches nothing. Exit code 3 if a guideline is violated.
+    A campaign that searches nothing. Exit code 3 if a guideline is violated or a result is wrong.
 
     \b
     Example:
@@ -51,4 +51,5 @@ def command(
         common.show(*tables.side_by_side(found, guidelines.load(), all_rows=all_rows))
     ran.require_all()
     violated = any(one.verdict == "violated" for each in found for one in each.before)
-    return common.VIOLATIONS_FOUND if violated else 0
+    wrong = any(each.wrong for each in found)
+    return common.VIOLATIONS_FOUND if violated or wrong else 0

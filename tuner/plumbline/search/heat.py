@@ -5,7 +5,7 @@ found wrong; decides nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.records import Trial
 
+from . import plausible
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target
 from .cold import ENOUGH_ANCHORS, ColdHeat
@@ -205,8 +206,27 @@ class Heats:
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
         found = runs.launch_samples(lab.db, lab.campaign, [suite])
+        self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
         self._launch = max((run for one in found for run in one.runs), default=self._launch)
+
+    def _refuse_impossible(
+        self,
+        found: Sequence[runs.LaunchSamples],
+        plan: Plan,
+        running: Collection[tuple[Target, Candidate]],
+    ) -> None:
+        """What takes less than a message cannot have waited for one."""
+        message = plausible.latency(self._lab.db, self._lab.campaign)
+        for one in found:
+            case = one.case
+            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+            cell = Target(case.function, case.bytes), candidate
+            least = plausible.least_seconds(case.function, plan, message)
+            seconds = min(runs.medians_of(one).seconds)
+            if cell in running and case.bytes > 0 and seconds < least:
+                text = f"{1e6 * seconds:.2f} µs: less than a message takes ({1e6 * message:.2f} µs)"
+                self.fail(*cell, Flaw("wrong", text))
 
     def _cold(
         self,

@@ -1,0 +1,103 @@
+#include "measure/checks.h"
+
+#include "measure/check.h"
+#include "measure/random.h"
+#include "simulated.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The same call with the same data, whatever the way of use. */
+static bool is_same_call(const struct pl_case *a, const struct pl_case *b)
+{
+    return a->function == b->function && strcmp(a->variant_name, b->variant_name) == 0 &&
+           a->config == b->config && a->bytes == b->bytes && a->type == b->type && a->op == b->op &&
+           a->root == b->root && a->ranks == b->ranks;
+}
+
+/* A case among these that is the same call; -1: there is none. */
+static int same_among(const struct pl_plan *plan, const struct pl_case *c, const int *cases,
+                      int count)
+{
+    for (int i = count - 1; i >= 0; i--)
+        if (is_same_call(&plan->cases[cases[i]], c))
+            return cases[i];
+    return -1;
+}
+
+static enum pl_outcome look(struct pl_timing *timing, const struct pl_case *c, uint64_t seed,
+                            struct pl_finding *finding)
+{
+    return pl_check(c, &timing->configs[c->config], timing->groups, timing->buffers, seed, finding);
+}
+
+int pl_checks_before(struct pl_timing *timing, int *cases)
+{
+    const struct pl_plan *plan = timing->plan;
+    int count = 0;
+    for (int i = 0; i < plan->case_count; i++) {
+        const struct pl_case *c = &plan->cases[i];
+        struct pl_finding finding = {0};
+        enum pl_outcome outcome = PL_OK;
+        pl_record_begin(timing->record, c->id);
+        if (c->calls || same_among(plan, c, cases, count) < 0)
+            outcome = look(timing, c, plan->seed, &finding);
+        pl_record_check(timing->record, c->id, pl_outcome_name(outcome), finding.detail);
+        if (outcome == PL_OK && c->calls == 0)
+            cases[count++] = i;
+    }
+    return count;
+}
+
+/* After so many blocks: those among `one_in` that chance takes. Of cases that are the same call one
+ * is looked at, and speaks for all. */
+static int again(struct pl_timing *timing, int blocks, int one_in, int *cases, int count)
+{
+    const struct pl_plan *plan = timing->plan;
+    struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 1, (uint64_t)blocks);
+    const uint64_t seed = pl_random_next(&random);
+    struct pl_finding finding = {0};
+    int left = 0; /* in front those that are right, behind them those that are wrong */
+
+    if (PL_SIMULATED) /* a check takes as long as what is measured */
+        return count;
+    for (int i = 0; i < count; i++) {
+        const int index = cases[i];
+        const struct pl_case *c = &plan->cases[index];
+        char detail[sizeof finding.detail];
+        enum pl_outcome outcome = PL_OK;
+        const int wrong = same_among(plan, c, cases + left, i - left);
+        if (wrong >= 0) {
+            outcome = PL_WRONG;
+            snprintf(detail, sizeof detail, "as case %d, the same call", plan->cases[wrong].id);
+            pl_record_begin(timing->record, c->id);
+        } else if (same_among(plan, c, cases, left) < 0 &&
+                   pl_random_below(&random, (uint64_t)one_in) == 0) {
+            pl_record_begin(timing->record, c->id);
+            outcome = look(timing, c, seed, &finding);
+            snprintf(detail, sizeof detail, "after %d block%s: %.280s", blocks,
+                     blocks == 1 ? "" : "s", finding.detail);
+        } else {
+            cases[i] = cases[left];
+            cases[left++] = index;
+            continue;
+        }
+        pl_record_check(timing->record, c->id, pl_outcome_name(outcome),
+                        outcome == PL_OK ? "" : detail);
+        if (outcome == PL_OK) {
+            cases[i] = cases[left];
+            cases[left++] = index;
+        }
+    }
+    return left;
+}
+
+int pl_checks_between(struct pl_timing *timing, int block, int *cases, int count)
+{
+    return again(timing, block + 1, timing->plan->blocks, cases, count);
+}
+
+int pl_checks_after(struct pl_timing *timing, int *cases, int count)
+{
+    return again(timing, timing->plan->blocks, 1, cases, count);
+}

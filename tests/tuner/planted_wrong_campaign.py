@@ -1,0 +1,126 @@
+"""Variants of ours that are wrong in some calls are refused in a whole campaign, never exported.
+
+Each is compiled into a copy of the programs, in place of a right one, and is faster than the
+library, which a preloaded tool slows down. Minutes, so it is not among the tests that pytest finds:
+`make test-campaigns`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import identity
+from plumbline.measure import Laboratory
+from plumbline.settings import load
+from plumbline.workbench import workbench
+from plumbline_db import events, runs, winners
+from plumbline_db.connection import Database
+from tests.tuner import shim
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+ROOT = Path(__file__).resolve().parents[2]
+VARIANT = "allreduce_recursive_doubling"
+SIZES = [256, 1024, 4096]
+# What the planted variant does in place of `return run(call);`. The counts are of MPI_BYTE: 333 and
+# what is no power of two are measured by no table.
+PLANTED = {
+    "none": "return run(call);",
+    "second call": """static char seen[1 << 16];
+        return seen[call->recvcount & 65535]++ ? MPI_SUCCESS : run(call);""",
+    "one in a hundred": """static int calls;
+        return ++calls % 100 == 0 ? MPI_SUCCESS : run(call);""",
+    "one count": "return call->recvcount == 333 ? MPI_SUCCESS : run(call);",
+    "no power of two": """const int n = call->recvcount;
+        return n & (n - 1) ? MPI_SUCCESS : run(call);""",
+    "past the buffer": """const int rc = run(call);
+        ((char *)call->recvbuf)[call->recvcount] ^= call->recvtype == MPI_BYTE;
+        return rc;""",
+    "into the send buffer": """const int rc = run(call);
+        if (call->sendbuf != MPI_IN_PLACE && call->recvcount > 0)
+            *(char *)call->sendbuf ^= 1;
+        return rc;""",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A prefix whose programs are built from a copy of the sources."""
+    if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
+        pytest.skip("no mpirun or mpicc on PATH")
+    prefix = tmp_path_factory.mktemp("planted")
+    for name in ("cflags.mk", "pyproject.toml"):
+        shutil.copy2(ROOT / name, prefix / name)
+    for name in ("collectives-alt", "probes"):
+        shutil.copytree(ROOT / name, prefix / name)
+    build = workbench().probe.parent
+    shutil.copytree(build, prefix / "libexec/plumbline" / build.name)
+    shutil.copytree(ROOT / "search-spaces", prefix / "share/plumbline/search-spaces")
+    return prefix
+
+
+def plant(prefix: Path, body: str) -> None:
+    source = Path("collectives-alt/allreduce/recursive_doubling.c")
+    text = (ROOT / source).read_text()
+    head, found, tail = text.partition("const struct pl_variant")
+    assert found and ".run = run," in tail
+    planted = f"static int planted(const struct pl_call *call)\n{{\n{body}\n}}\n\n"
+    (prefix / source).write_text(
+        head + planted + found + tail.replace(".run = run,", ".run = planted,")
+    )
+    (build,) = (prefix / "libexec/plumbline").iterdir()
+    for room in ("collectives-alt", "probes"):
+        words = ["make", "-s", "-C", prefix / room, f"BUILD={build}"]
+        subprocess.run(words, check=True, timeout=300, env=_plain_environment())
+
+
+def _plain_environment() -> dict[str, str]:
+    """Without what a make around pytest hands on."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+
+
+@pytest.mark.parametrize("nprocs", [2, 4])
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_is_wrong_somewhere_is_not_exported(
+    tmp_path: Path, programs: Path, kind: str, nprocs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(programs, PLANTED[kind])
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(programs))
+    tool = shim.build(tmp_path, "mpicc", {"MPI_Allreduce": (1, 8192, 60_000)})
+    settings = load(
+        None,
+        {
+            "nprocs": nprocs,
+            "sizes": SIZES,
+            "functions": ["MPI_Allreduce"],
+            "guidelines": ["GL12"],
+            "variants": [VARIANT],
+            "preload": [str(tool)],
+        },
+    )
+    bench = workbench(settings=settings)
+    assert bench.probe.is_relative_to(programs)
+    settings = settings.on(bench.launcher.processing_units())
+    ranks = loop.starter(bench, settings)
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        started = identity.begin(db, bench, settings, new=False)
+        lab = Laboratory(db, started.id, ranks)
+        loop.Loop(lab, bench, started, settings, tmp_path / "out").run()
+        kept = [one for one in winners.get(db, started.id) if one.variant == VARIANT]
+        said = [one.text for one in events.get(db, started.id)]
+        wrong = runs.wrong(db, started.id)
+    exported = "".join(file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file())
+    if kind == "none":
+        assert kept, said  # it is what would have won
+        assert VARIANT in exported
+        assert wrong == []
+    else:
+        assert kept == [], said
+        assert f"variant={VARIANT}" not in exported
+        assert wrong
+        assert any("rank" in one.detail for one in wrong)

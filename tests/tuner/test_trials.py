@@ -1,0 +1,104 @@
+"""Rules that are wrong somewhere in their ranges are found before they are exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from plumbline.measure import Laboratory
+from plumbline.plan import Data
+from plumbline.settings import load
+from plumbline.trials import CALLS, Trials, trials
+from plumbline_db.connection import Database
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Winner
+from tests.exporters.bundles import tuned, variant
+from tests.tuner.simulated import Costs, SimulatedStarter
+
+SETTINGS = load(None, {"nprocs": 4, "sizes": [64, 512]})
+SIZES = {"MPI_Allreduce": [8, 64, 512, 4096], "MPI_Gather": [64, 512, 4096]}
+RING = tuned("MPI_Allreduce", "ring", 64, 512)
+BINOMIAL = variant("MPI_Gather", "gather_binomial", 64, 4096)
+
+
+def judged(
+    db: Database,
+    campaign: Campaign,
+    *winners: Winner,
+    spoil: Callable[[CaseRecord], str] = lambda _: "ok",
+    crashes: Callable[[CaseRecord], bool] = lambda _: False,
+) -> tuple[list[tuple[Winner, str]], list[tuple[str, str]], SimulatedStarter]:
+    said: list[tuple[str, str]] = []
+    starter = SimulatedStarter(Costs(), spoil=spoil, crashes=lambda case, _: crashes(case))
+    tried = Trials(
+        Laboratory(db, campaign.id, starter),
+        SETTINGS,
+        SIZES,
+        lambda kind, text: said.append((kind, text)),
+    )
+    found = tried.wrong(1, winners, {})
+    if not found:
+        assert tried.wrong(2, winners, {}) == []  # nothing is tried twice
+    return found, said, starter
+
+
+def test_a_rule_is_tried_over_its_range_with_the_types_of_applications() -> None:
+    found = trials(RING, SETTINGS, SIZES)
+    assert {(one.function, one.least, one.bytes) for one in found} == {("MPI_Allreduce", 64, 512)}
+    assert [one.data for one in found] == [
+        Data("MPI_BYTE", "MPI_BOR"),
+        Data("MPI_DOUBLE", "MPI_SUM"),
+        Data("MPI_FLOAT", "MPI_SUM"),
+    ]
+    assert found[0].calls == CALLS > found[1].calls > 100
+    (every, *_) = trials(tuned("MPI_Allreduce", "ring", 0, 3000), SETTINGS, SIZES)
+    assert every.calls == 3001
+
+
+def test_rules_without_an_end_and_large_ones_have_bounds() -> None:
+    found = trials(tuned("MPI_Gather", "binomial", 0, UNBOUNDED_BYTES), SETTINGS, SIZES)
+    assert {one.bytes for one in found} == {2 * 4096}
+    (large, *_) = trials(tuned("MPI_Gather", "binomial", 0, 1 << 30), SETTINGS, SIZES)
+    assert large.calls == 20
+
+
+def test_what_is_right_is_said_and_not_tried_again(db: Database, campaign: Campaign) -> None:
+    found, said, starter = judged(db, campaign, RING, BINOMIAL)
+    assert found == []
+    assert [kind for kind, _ in said] == ["results checked"]
+    assert "2 winners" in said[0][1]
+    assert starter.launches == [("trial-1", 0)]
+
+
+@pytest.mark.parametrize("outcome", ["wrong", "error"])
+def test_a_wrong_result_costs_the_place(db: Database, campaign: Campaign, outcome: str) -> None:
+    found, said, _ = judged(
+        db,
+        campaign,
+        RING,
+        BINOMIAL,
+        spoil=lambda case: outcome if case.type == "MPI_FLOAT" and case.calls else "ok",
+    )
+    ((winner, why),) = found
+    assert winner == RING
+    assert why == f"{outcome} result (MPI_FLOAT/MPI_SUM): simulated"
+    assert said == []
+
+
+def test_what_crashes_costs_the_place(db: Database, campaign: Campaign) -> None:
+    found, _, starter = judged(
+        db, campaign, RING, BINOMIAL, crashes=lambda case: case.function == "MPI_Gather"
+    )
+    assert [winner for winner, _ in found] == [BINOMIAL]
+    assert "launches fail" in found[0][1]
+    assert len(starter.launches) > 2
+
+
+def test_of_rules_around_each_other_the_narrower_is_to_blame(
+    db: Database, campaign: Campaign
+) -> None:
+    around = tuned("MPI_Gather", "linear_sync", 0, UNBOUNDED_BYTES)
+    found, _, _ = judged(
+        db, campaign, around, BINOMIAL, spoil=lambda case: "wrong" if case.calls else "ok"
+    )
+    assert [winner for winner, _ in found] == [BINOMIAL]

@@ -1,0 +1,131 @@
+"""Trials: hundreds of calls under each rule of the exported files, before anybody gets them.
+
+What a race has checked are the measured sizes, a few times. Here the files are in force as for a
+user. Each rule is called at volumes that nobody has measured, odd counts among them, with the types
+that applications have, with every root, and with fresh data each time. Every result is compared
+with what each rank computes for itself. A rule with one wrong result, or that fails, is not
+exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from plumbline.circumstances import everywhere
+from plumbline.measure import Laboratory, Series
+from plumbline.plan import Plan, PlanCase
+from plumbline.search.fixed_point import is_part
+from plumbline.settings import Settings
+from plumbline.words import counted
+from plumbline_db import runs
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
+
+# Of a rule with the campaign's own type; more where that is enough for every count of its range.
+CALLS = 1000
+MOST_CALLS = 5000
+_OTHERS = 200  # with each of the other types
+_FEWEST = 20
+# Data of all ranks in a trial: with larger messages there are fewer calls.
+_MOST_BYTES = 256 << 20
+_BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
+
+
+class Trials:
+    """Of the winners of one campaign; what went well is not tried again. `sizes` are the measured
+    sizes by function, `event` keeps what is shown (kind, text)."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        settings: Settings,
+        sizes: Mapping[str, Sequence[int]],
+        event: Callable[[str, str], None],
+    ) -> None:
+        self._lab = lab
+        self._settings = settings
+        self._sizes = sizes
+        self._event = event
+        self._right: list[Winner] = []
+
+    def wrong(
+        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[tuple[Winner, str]]:
+        """Those of `winners` with a wrong result where `environment` puts them in force, and what
+        it was."""
+        fresh = [one for one in winners if not any(is_part(one, known) for known in self._right)]
+        cases = {
+            case: winner
+            for winner in reversed(fresh)
+            for case in trials(winner, self._settings, self._sizes)
+        }
+        if not cases:
+            return []
+        lab, suite = self._lab, f"trial-{turn}"
+        calls = sum(case.calls for case in cases)
+        lab.progress.step(f"checking {counted(calls, 'result')} of {counted(len(fresh), 'winner')}")
+        plan = Plan(suite, self._settings.seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
+        series = Series(lab, suite, plan, environment)
+        series.advance()
+        found = {
+            case: "launches fail with calls of it under way"
+            for case in cases
+            if case in series.dropped
+        }
+        left = [case for case in cases if case not in series.dropped]
+        done = runs.listing(lab.db, lab.campaign, [suite])[-1]
+        for _, check in runs.checks(lab.db, lab.campaign, suite, done.sequence):
+            if check.outcome != "ok":
+                case = left[check.case]
+                data = case.data or plan.data
+                what = f"{data.type}/{data.op}" if data.op else data.type
+                found[case] = f"{check.outcome} result ({what}): {check.detail}"
+        wrong = [(cases[case], why) for case, why in found.items()]
+        culprits = [one for one in wrong if not _is_around_another(one[0], wrong)]
+        self._right += [one for one in fresh if not any(one is bad for bad, _ in wrong)]
+        if not wrong:
+            self._event(
+                "results checked",
+                f"confirm-{turn}: {counted(len(fresh), 'winner')}, {counted(calls, 'call')} at "
+                "volumes in their ranges: all results are right",
+            )
+        return list({id(winner): (winner, why) for winner, why in reversed(culprits)}.values())
+
+
+def trials(
+    winner: Winner, settings: Settings, sizes: Mapping[str, Sequence[int]]
+) -> list[PlanCase]:
+    """The trials of a winner: a case for each kind of data."""
+    functions = list(sizes) if winner.function == EVERY_FUNCTION else [winner.function]
+    found = []
+    for function in functions:
+        largest = max(sizes[function])
+        unbounded = winner.bytes_to == UNBOUNDED_BYTES
+        most = max(winner.bytes_from, _BEYOND * largest if unbounded else winner.bytes_to)
+        here = PlanCase(function, most, least=winner.bytes_from)
+        kinds = dict.fromkeys(one.data for one in everywhere(settings, here, crowded=False))
+        room = max(_FEWEST, _MOST_BYTES // max(1, most * settings.nprocs))
+        for number, data in enumerate(kinds):
+            own = number == 0 and winner.function != EVERY_FUNCTION
+            counts = most - winner.bytes_from + 1
+            wanted = (max(CALLS, counts) if counts <= MOST_CALLS else CALLS) if own else _OTHERS
+            found.append(
+                PlanCase(
+                    function,
+                    most,
+                    least=winner.bytes_from,
+                    calls=min(wanted, room),
+                    data=data,
+                )
+            )
+    return found
+
+
+def _is_around_another(winner: Winner, wrong: Sequence[tuple[Winner, str]]) -> bool:
+    """Whether its calls were those of a narrower rule too, which is wrong."""
+    return any(
+        other is not winner
+        and winner.function in (other.function, EVERY_FUNCTION)
+        and (winner.bytes_from, winner.bytes_to) != (other.bytes_from, other.bytes_to)
+        and winner.bytes_from <= other.bytes_from
+        and other.bytes_to <= winner.bytes_to
+        for other, _ in wrong
+    )
