@@ -68,6 +68,7 @@ class _Grammar:
         self.started = self.ended = False
         self.configs = {"default"}
         self.cases: set[int] = set()
+        self.begun: int | None = None  # the case whose check is under way
         self.seen: set[tuple[str, int, int]] = set()
 
     def accept(self, record: ProbeRecord) -> None:
@@ -93,9 +94,14 @@ class _Grammar:
                     raise ValueError(f"case {record.case} a second time")
                 self.cases.add(record.case)
             case Begin():
-                self._of_case("begin", record.case, 0)
+                self._known("begin", record.case)
+                if self.begun is not None:
+                    raise ValueError(f"begin of case {record.case} before the check of another")
+                self.begun = record.case
             case Check():
-                self._of_case("check", record.case, 0)
+                if record.case != self.begun:
+                    raise ValueError(f"check of case {record.case}, which has not begun")
+                self.begun = None
             case Samples():
                 self._of_case("samples", record.case, record.block)
                 for value in (*record.warmup_ns, *record.ns):
@@ -114,9 +120,12 @@ class _Grammar:
             case Footer():
                 self.ended = True
 
-    def _of_case(self, kind: str, case: int, block: int) -> None:
+    def _known(self, kind: str, case: int) -> None:
         if case not in self.cases:
             raise ValueError(f"{kind} of case {case}, which has no case record")
+
+    def _of_case(self, kind: str, case: int, block: int) -> None:
+        self._known(kind, case)
         self._once(kind, case, block)
 
     def _once(self, kind: str, case: int, block: int) -> None:

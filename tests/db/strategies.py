@@ -208,6 +208,8 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             delay_ns=counts,
             ranks=small,
             use=text,
+            calls=small,
+            least=counts,
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
