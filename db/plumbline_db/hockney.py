@@ -16,17 +16,18 @@ _COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha
               beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""
 
 
-def half_trips(db: Database, campaign: str) -> list[HalfTrips]:
+def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
-    trips. Launches that failed are left out."""
+    trips, in the launches of some suites. Launches that failed are left out."""
     found: dict[tuple[str, int], dict[int, float]] = {}
     for number, pair, size, blob in db.rows(
         """SELECT run.number, p.pair, p.bytes, p.round_trips
            FROM pingpong p JOIN run ON run.number = p.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+             AND suite.name IN (SELECT value FROM json_each(:suites))
              AND length(p.round_trips) > 0
            ORDER BY p.pair, p.bytes, run.number""",
-        {"campaign": campaign},
+        {"campaign": campaign, "suites": msgspec.json.encode(suites).decode()},
     ):
         median = float(np.median(np.frombuffer(blob, "<i8"))) / 2e9
         found.setdefault((pair, size), {})[number] = median

@@ -78,7 +78,7 @@ def test_half_trips(db: Database) -> None:
         runs.put(db, build.run("pingpong", sequence), launch(sequence, one))
     failed = msgspec.structs.replace(build.run("pingpong", 2), outcome="failed")
     runs.put(db, failed, launch(2, [PingPong(0, 1, "same_socket", 8, [7])]))
-    core, socket = hockney.half_trips(db, campaign)
+    core, socket = hockney.half_trips(db, campaign, ["pingpong"])
     assert (core.pair, core.bytes, core.seconds) == ("same_core", 8, [10e-9, 10e-9])
     wanted = [statistics.median(ns) / 2e9 for ns in trips.values()]
     assert (socket.pair, socket.seconds) == ("same_socket", wanted)

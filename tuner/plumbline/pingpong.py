@@ -69,7 +69,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
     of ranks is in any class."""
     lab.progress.step("messages to and fro")
     Series(lab, SUITE, plan(settings), {}).advance(settings.launches)
-    measured = table.half_trips(lab.db, campaign.id)
+    measured = table.half_trips(lab.db, campaign.id, [SUITE])
     if not measured:
         raise PlumblineError(
             "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
@@ -83,7 +83,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
 
 def read(db: Database, campaign: Campaign) -> list[Found]:
     """What is stored, from near to far."""
-    measured = table.half_trips(db, campaign.id)
+    measured = table.half_trips(db, campaign.id, [SUITE])
     lines = table.get(db, campaign.id)
     near = ("same_core", "same_socket", "other_socket", "other_node")
     return [

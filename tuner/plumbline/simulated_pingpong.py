@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign as loop
-from plumbline import twin
+from plumbline import pingpong, twin
 from plumbline.plan import Plan, RoundTrips
 from plumbline.settings import load
 from plumbline.simulation import Selector, Simulation
 from plumbline.workbench import workbench
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
+from plumbline_db.cost import AFTERWARDS
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import PingPong
 
@@ -24,7 +25,7 @@ FAR = "other_node"
 def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | None) -> twin.Twin:
     """Fitted to the farthest pairs of ranks that the campaign has. Raises UsageError where it has
     no ping-pongs."""
-    trips = hockney.half_trips(db, campaign)
+    trips = hockney.half_trips(db, campaign, [pingpong.SUITE, AFTERWARDS])
     if not trips:
         have = [one.id for one in campaigns.every(db) if hockney.get(db, one.id)]
         raise UsageError(

@@ -50,7 +50,7 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
         return None
     pair = max({one.pair for one in lines}, key=_NEAR_TO_FAR.index)
     used = in_force([one for one in lines if one.pair == pair])
-    trips = [one for one in table.half_trips(db, campaign.id) if one.pair == pair]
+    trips = [one for one in table.half_trips(db, campaign.id, [SUITE]) if one.pair == pair]
     measured = tuple((float(one.bytes), statistics.median(one.seconds)) for one in trips)
     network = Network(_pieces(used), measured)
     medians = runs.medians(db, campaign.id, [SUITE])

@@ -84,7 +84,7 @@ def measure(
     lab = Laboratory(db, campaign.id, starter, progress)
     lab.progress.step("messages to and fro, reductions inside a rank")
     Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
-    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id)))
+    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE])))
     # Beneath rules of the site no algorithm can be forced in every version.
     over_rules = any(one.kind == SITE_RULES for one in events.get(db, campaign.id))
     asks = traffic.COUNTS in bench.knobs and campaign.nprocs <= traffic.MOST_RANKS

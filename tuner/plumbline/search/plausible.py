@@ -33,8 +33,7 @@ def latency(db: Database, campaign: str) -> float:
     measured."""
     trips = [
         seconds
-        for found in hockney.half_trips(db, campaign)
-        if found.bytes == 0
+        for found in hockney.half_trips(db, campaign, ["before"])
         for seconds in found.seconds
     ]
     return min(trips, default=0.0)
