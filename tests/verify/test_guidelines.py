@@ -181,7 +181,7 @@ def test_mistakes_name_file_and_entry(tmp_path: Path, old: str, new: str, messag
 
 
 def test_missing_and_undecodable_files_are_usage_errors(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere.toml: cannot be read"):
+    with pytest.raises(UsageError, match=r"cannot read .*nowhere.toml: "):
         load(tmp_path / "nowhere.toml")
     path = tmp_path / "latin1.toml"
     path.write_bytes(b"# \xe4\n")

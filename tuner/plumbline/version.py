@@ -8,7 +8,7 @@ import re
 def key(version: str) -> tuple[int, ...]:
     """Sort key: the numeric fields, so that 5.0 equals 5.0.0; anything after the first non-numeric
     part is left out."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
+    match = re.match(r"[0-9]{1,18}(?:\.[0-9]{1,18})*(?![0-9])", version)
     if match is None:
         raise ValueError(f"not a version number: {version!r}")
     fields = [int(field) for field in match[0].split(".")]
