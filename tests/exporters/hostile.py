@@ -94,6 +94,9 @@ def _module(command: str, name: str) -> Callable[[Path], list[str]]:
     return words
 
 
+# Lmod's own translation of Tcl loses tabs, rare letters and backslashes at the end of a path. (It
+# takes the Lua file where both are there.)
+INEXACT = "Lmod, of Tcl"
 # What reads a file of each kind; None where it is not here.
 READERS: dict[str, Callable[[Path], list[str]] | None] = {
     "dash": _posix("dash") if shutil.which("dash") else None,
@@ -112,7 +115,7 @@ READERS: dict[str, Callable[[Path], list[str]] | None] = {
     "environment-modules": _module("modulecmd", modulefile.FILE_NAME)
     if shutil.which("modulecmd") else None,
     "Lmod": _module(LMOD, modulefile.LUA_FILE_NAME) if LMOD else None,
-    "Lmod, of Tcl": _module(LMOD, modulefile.FILE_NAME) if LMOD else None,
+    INEXACT: _module(LMOD, modulefile.FILE_NAME) if LMOD else None,
 }  # fmt: skip
 
 
