@@ -156,7 +156,7 @@ uses = ["MPI_Ghost"]
         ('uses = ["MPI_Reduce"]', "uses = 3", r"pattern\[1\].uses.*entry 2, id GL4"),
         ('uses = ["MPI_Reduce"]', "speed = 3", r"(?s)speed.*entry 2, id GL4"),
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
-        ("tolerance = 0.05", "tolerance = nan", "'GL2': tolerance = nan"),
+        ("tolerance = 0.05", "tolerance = nan", "nan is no number"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
         ("pieces = [2]", "pieces = []", "'GL2': pieces must name"),
         ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),
