@@ -11,6 +11,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 JOBS ?= 2
+FUZZ_SECONDS ?= 600
 export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
@@ -81,8 +82,8 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
 
-fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan --seconds 60"; docs/extend.md)
-	$(BIN)/python -m tests.fuzz $(ARGS)
+fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
 
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)

@@ -2,7 +2,8 @@
 without the preload library, and `plumbline-run` on PATH, which starts programs with it.
 
 `module use DIR` and `module load plumbline`. Loading is refused where the library is another one,
-and where a variable has a value of the user's: unloading could not give that back."""
+and where a variable has a value of the user's: unloading could not give that back. (For a ~/ that
+a value begins with, environment-modules writes the home folder.)"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@ returns, or raises PlumblineError; anything else is a finding."""
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
@@ -17,7 +18,8 @@ from plumbline.launch import parts
 from plumbline.libraries import openmpi
 from plumbline.plan import Plan, PlanCase
 from plumbline.search import space
-from plumbline_db import ndjson
+from plumbline_db import ndjson, runs
+from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_site
 from plumbline_exporters.lint import formats
@@ -142,6 +144,22 @@ def _record(data: bytes) -> None:
         ndjson.decode(_file(data), partial=partial)
 
 
+_stored = itertools.count()
+
+
+@cache
+def _database() -> Database:
+    db = Database.open(_FOLDER / "plumbline.db", write=True)
+    build.started(db)
+    return db
+
+
+def _store(data: bytes) -> None:
+    """What is read of a launch can be kept, or is refused."""
+    records = ndjson.decode(_file(data))
+    runs.put(_database(), build.run(sequence=next(_stored)), records)
+
+
 def _records() -> list[bytes]:
     knobs = {"c1": {"coll_tuned_priority": "9"}}
     cases = [build.Timed(), build.Timed(config="c1"), build.Timed(outcome="wrong", bytes=8)]
@@ -152,7 +170,7 @@ def _records() -> list[bytes]:
 def _exports(data: bytes) -> None:
     """Texts with bars between: what people read, a folder, values. Asked of all shells."""
     text, folder, *values = (data.decode("utf-8", errors="surrogateescape") + "||").split("|")
-    wanted = {f"t_{number}": value for number, value in enumerate(values)}
+    wanted = {f"t_{number}": f"x{value}" for number, value in enumerate(values)}
     inside = _FOLDER / "inside"
     shutil.rmtree(inside, ignore_errors=True)
     inside.mkdir()
@@ -173,6 +191,7 @@ def _exports(data: bytes) -> None:
 READERS: dict[str, Reader] = {
     "plan-writer": Reader(_plan, lambda: [b"MPI_Bcast|MPI_Reduce", b"a=b|c#d|e f", b"name:k=4"]),
     "record": Reader(_record, _records),
+    "store": Reader(_store, _records),
     "campaign": Reader(
         lambda data: campaign_file.tasks(_file(data, "campaign.toml"), {}, None),
         _all("docs/examples/*.toml"),
