@@ -142,7 +142,7 @@ install: setup build  ## into DESTDIR/PREFIX
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/run.txt
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
-	    --no-deps --no-build-isolation .
+	    --upgrade --no-deps --no-build-isolation .
 	install tuner/plumbline.sh $(DESTDIR)$(PREFIX)/bin/plumbline
 
 clean:  ## what build and the tests have made; the database stays
