@@ -11,12 +11,15 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 JOBS ?= 2
+FUZZ_SECONDS ?= 600
 export MPICC
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck environment-modules gfortran hpcc libsimgrid-dev lua-bit32 \
-    lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh valgrind
+TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
+    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh \
+    valgrind
+FUZZ_PACKAGES = clang libclang-rt-14-dev
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
@@ -36,8 +39,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale check bench bench-power bench-scale bench-search \
-        bench-search-machine install clean distclean
+        test-campaigns test-applications test-scale fuzz check bench bench-power bench-scale bench-search \
+        bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -79,6 +82,9 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
 
+fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
+
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
@@ -116,6 +122,16 @@ test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
 
+lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
+	for name in run dev fuzz; do \
+	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
+	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
+	        $$(test $$name = run || echo --extra $$name) \
+	        --output-file requirements/$$name.txt pyproject.toml || exit 1; \
+	done
+
 install: setup build  ## into DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
@@ -123,7 +139,10 @@ install: setup build  ## into DESTDIR/PREFIX
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
-	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python .
+	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
+	    --require-hashes -r requirements/run.txt
+	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
+	    --upgrade --no-deps --no-build-isolation .
 	install tuner/plumbline.sh $(DESTDIR)$(PREFIX)/bin/plumbline
 
 clean:  ## what build and the tests have made; the database stays
@@ -133,9 +152,15 @@ clean:  ## what build and the tests have made; the database stays
 distclean: clean  ## also the Python environment
 	rm -rf $(VENV) *.egg-info
 
-$(STAMPS)/python: pyproject.toml $(STAMPS)/run-packages
+# What requirements/ names, and nothing else: each file of it by its hash.
+$(STAMPS)/python: pyproject.toml requirements/dev.txt $(STAMPS)/run-packages
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/fuzz: requirements/fuzz.txt $(STAMPS)/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements/fuzz.txt
 	@touch $@
 
 # Each in an environment of its own. Without an index, their tests are skipped.
@@ -155,6 +180,7 @@ build/lmod:
 	    { rm -rf ../lmod.part; echo 'no lmod: its tests will be skipped' >&2; }
 
 $(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
+$(STAMPS)/fuzz-packages: ; $(call packages,$(FUZZ_PACKAGES))
 $(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))
 
 # Installs what is missing, as root or through sudo; else one line says what to install.

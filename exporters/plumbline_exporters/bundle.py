@@ -12,6 +12,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
+from plumbline_exporters import quoting
 
 # The kind of the event that keeps the text of the site's rules file.
 SITE_RULES = "rules file of the site"
@@ -164,4 +165,4 @@ def heading(bundle: Bundle, what: str) -> list[str]:
             f"removes: {', '.join(winner.removes) or 'no violation'}"
         )
         lines += [f"    {sentence}" for sentence in tried(winner)]
-    return ["# " + " ".join(line.split("\n")) for line in lines]
+    return [quoting.comment(line) for line in lines]

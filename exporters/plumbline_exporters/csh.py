@@ -3,9 +3,7 @@ library. Variants are in force for what `plumbline-run` starts."""
 
 from __future__ import annotations
 
-import re
-
-from plumbline_exporters import environment, installed, run_script
+from plumbline_exporters import environment, installed, quoting, run_script
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -32,30 +30,26 @@ else
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
-    lines.append(f"# Use: source {quoted(str(bundle.directory / FILE_NAME))}")
+    path = quoting.csh(str(bundle.directory / FILE_NAME))
+    lines.append(quoting.comment(f"Use: source {path}"))
     if any(is_profile(winner) for winner in bundle.winners):
         wrapper = bundle.directory / run_script.FILE_NAME
-        lines.append(f"# Variants are in force for what is started by {wrapper}")
-    sets = [f"setenv {name} {quoted(text)}" for name, text in variables(bundle).items()]
+        lines.append(quoting.comment(f"Variants are in force for what is started by {wrapper}"))
+    sets = [
+        f"setenv {name} {quoting.csh(text)}" for name, text in environment.variables(bundle).items()
+    ]
     asked = installed.question(bundle.library)
     if asked is None or not sets:
         return {FILE_NAME: "\n".join([*lines, *sets]) + "\n"}
+    library = quoting.sh(quoting.said(bundle.library.id))
     check = _CHECK.format(
-        question=quoted(f"{asked.command} 2>/dev/null </dev/null | head -n 1"),
-        answer=quoted(asked.answer),
-        refusal=quoted(
-            f'echo "$0: nothing is set, for it was made for {bundle.library.id}, and '
-            f"{asked.tool} on PATH says: $1; put the other one on PATH first, or run a campaign "
-            'for this" >&2'
+        question=quoting.csh(f"{asked.command} 2>/dev/null </dev/null | head -n 1"),
+        answer=quoting.csh(asked.answer),
+        refusal=quoting.csh(
+            'echo "$0: nothing is set, for it was made for "'
+            f'{library}", and {asked.tool} on PATH says: $1; put the other '
+            'one on PATH first, or run a campaign for this" >&2'
         ),
     )
     end = "endif\nunset plumbline_said\n"
     return {FILE_NAME: "\n".join([*lines, check]) + "\n".join([*sets, end])}
-
-
-variables = environment.variables
-
-
-def quoted(text: str) -> str:
-    """One word for csh: in single quotes, where ! still speaks of history."""
-    return "'" + re.sub(r"!", r"\\!", text.replace("'", "'\\''")) + "'"

@@ -8,11 +8,10 @@ an LD_PRELOAD of the shell follows ours, an environment list precedes ours.
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import installed, mca_params, ompi_tuned, profile
+from plumbline_exporters import installed, mca_params, ompi_tuned, profile, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -60,16 +59,21 @@ _EXPORT_5 = """\
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for Open MPI, written by Plumbline.")
-    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / FILE_NAME))}")
+    lines.append(use(bundle))
     lines.append(
         "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
     )
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    for name, value in mca_params.parameters(bundle).items():
-        text += f"export OMPI_MCA_{name}={shlex.quote(value)}\n"
+    parameters = mca_params.parameters(bundle)
+    text += quoting.exports({f"OMPI_MCA_{name}": value for name, value in parameters.items()})
     if any(is_profile(winner) for winner in bundle.winners):
         text += _preload(bundle)
     return {FILE_NAME: text}
+
+
+def use(bundle: Bundle) -> str:
+    """The line of the head that says how such a file is sourced."""
+    return quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}")
 
 
 def _preload(bundle: Bundle) -> str:
@@ -82,8 +86,8 @@ def _preload(bundle: Bundle) -> str:
     _refuse(bundle.preload_library, " \t\n:;$")
     _refuse(bundle.directory, ";\n")
     return _PRELOAD.format(
-        library=shlex.quote(str(bundle.preload_library)),
-        profile=shlex.quote(str(bundle.directory / profile.FILE_NAME)),
+        library=quoting.sh(str(bundle.preload_library)),
+        profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         export=_EXPORT_5 if ompi_tuned.version(bundle.library) >= (5, 0, 0) else _EXPORT_4,
     )
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plumbline_db.errors import PlumblineError
-from plumbline_exporters import impi_env, mca_params, mpich_env, mvapich_env, simgrid_env
+from plumbline_exporters import (
+    impi_env,
+    mca_params,
+    mpich_env,
+    mvapich_env,
+    quoting,
+    simgrid_env,
+)
 from plumbline_exporters.bundle import Bundle
 
 # Formats whose files are named in the variables.
@@ -28,9 +34,6 @@ _OF_FAMILY: dict[str, Callable[[Bundle], dict[str, str]]] = {
 
 def variables(bundle: Bundle) -> dict[str, str]:
     """Those of the library, in order; none is for the preload library. Raises PlumblineError where
-    winners cannot be had together, or a value is more than a line."""
+    winners cannot be had together, or no file can hold a name or a value."""
     found = _OF_FAMILY[bundle.library.family](bundle)
-    for name, value in found.items():
-        if "\n" in value:
-            raise PlumblineError(f"{name}: {value!r} is more than one line")
-    return found
+    return {quoting.name(name): quoting.held(value) for name, value in found.items()}

@@ -5,10 +5,8 @@ Beside comments the file is one line: hydra takes no second one, and no quotes."
 
 from __future__ import annotations
 
-import shlex
-
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import profile
+from plumbline_exporters import profile, quoting
 from plumbline_exporters.bundle import Bundle, heading
 
 FILE_NAME = "plumbline.hydra"
@@ -34,15 +32,17 @@ def files(bundle: Bundle) -> dict[str, str]:
     """The file of options. Raises PlumblineError where there is no preload library, or its path is
     one that hydra or the loader would take apart."""
     lines = heading(bundle, "Options of mpiexec (hydra), written by Plumbline.")
-    return {FILE_NAME: "\n".join([*lines, f"-genv LD_PRELOAD {_library(bundle)}"]) + "\n"}
+    return {
+        FILE_NAME: "\n".join([*lines, f"-genv LD_PRELOAD {quoting.held(_library(bundle))}"]) + "\n"
+    }
 
 
 def script(bundle: Bundle) -> str:
     """What plumbline.sh says of it."""
     return _SCRIPT.format(
-        library=shlex.quote(_library(bundle)),
-        profile=shlex.quote(str(bundle.directory / profile.FILE_NAME)),
-        options=shlex.quote(str(bundle.directory / FILE_NAME)),
+        library=quoting.sh(_library(bundle)),
+        profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
+        options=quoting.sh(str(bundle.directory / FILE_NAME)),
     )
 
 

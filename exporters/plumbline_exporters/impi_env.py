@@ -7,12 +7,11 @@ program of each rank, here `env LD_PRELOAD=…`."""
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters import env, impi_ranges, installed, profile
+from plumbline_exporters import env, impi_ranges, installed, profile, quoting
 from plumbline_exporters.bundle import Bundle, groups, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -41,15 +40,14 @@ unset plumbline_tool
 @exporter("impi-env", "shell file to source before mpirun", needs=("profile",), family="intelmpi")
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for Intel MPI, written by Plumbline.")
-    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
+    lines.append(env.use(bundle))
     lines.append("# mpirun carries I_MPI_* to all nodes; files named here must be there too.")
     lines.append("# Presets by range of the message size hold for any number of ranks.")
     silent = sorted({one.function for one in bundle.winners if _unseen(one)})
     if silent:
         lines.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    for name, value in variables(bundle).items():
-        text += f"export {name}={shlex.quote(value)}\n"
+    text += quoting.exports(variables(bundle))
     if any(is_profile(winner) for winner in bundle.winners):
         text += _preload(bundle)
     return {env.FILE_NAME: text}
@@ -101,8 +99,8 @@ def _preload(bundle: Bundle) -> str:
         )
     _refuse(bundle.preload_library)
     return _PRELOAD.format(
-        library=shlex.quote(str(bundle.preload_library)),
-        profile=shlex.quote(str(bundle.directory / profile.FILE_NAME)),
+        library=quoting.sh(str(bundle.preload_library)),
+        profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
     )
 
 

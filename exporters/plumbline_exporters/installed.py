@@ -9,6 +9,7 @@ import shlex
 import msgspec
 
 from plumbline_db.records import Library
+from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle
 
 
@@ -68,6 +69,6 @@ def check_sh(bundle: Bundle) -> str:
     return _SH.format(
         tool=asked.tool,
         command=asked.command,
-        answer=shlex.quote(asked.answer),
-        library=shlex.quote(bundle.library.id),
+        answer=quoting.sh(asked.answer),
+        library=quoting.sh(quoting.said(bundle.library.id)),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline_db.errors import PlumblineError
-from plumbline_exporters import ompi_han, ompi_rules, ompi_tuned
+from plumbline_exporters import ompi_han, ompi_rules, ompi_tuned, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import global_knobs, is_profile, is_rule
 from plumbline_exporters.registry import exporter
@@ -38,8 +37,5 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append("# $HOME/.openmpi/mca-params.conf and PREFIX/etc/openmpi-mca-params.conf.")
     if any(is_profile(winner) for winner in bundle.winners):
         lines.append("# Variants need the preload library, which this file cannot start: use env.")
-    for name, value in parameters(bundle).items():
-        if "\n" in value or value != value.strip():
-            raise PlumblineError(f"{name}: the value {value!r} cannot stand in an MCA file")
-        lines.append(f"{name} = {value}")
+    lines += [quoting.mca(name, value) for name, value in parameters(bundle).items()]
     return {FILE_NAME: "\n".join(lines) + "\n"}

@@ -7,6 +7,7 @@ are not labels: the table of a campaign is on the page and in the database.
 
 from __future__ import annotations
 
+import logging
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,7 @@ from plumbline_exporters.standing import Coverage, Place, coverage, overlap, pla
 
 Collect = Callable[[Database], Iterable[Metric]]
 PLACE = ("machine", "library", "fingerprint", "nprocs", "ppn")
+_log = logging.getLogger("plumbline")
 
 _collectors: dict[str, Collect] = {}
 
@@ -68,7 +70,8 @@ class DatabaseCollector(Collector):
         found: list[Metric] = []
         try:
             db = Database.open(self.path)
-        except PlumblineError:
+        except PlumblineError as error:
+            _log.warning("%s", error)
             for name in _collectors:
                 success.add_metric((name,), 0)
         else:
@@ -78,7 +81,8 @@ class DatabaseCollector(Collector):
                     try:
                         found += collect(db)
                         success.add_metric((name,), 1)
-                    except PlumblineError:
+                    except Exception as error:  # one that fails takes no other with it
+                        _log.warning("collector %s: %s: %s", name, type(error).__name__, error)
                         success.add_metric((name,), 0)
                     seconds.add_metric((name,), time.perf_counter() - started)
         yield success

@@ -2,15 +2,17 @@
 without the preload library, and `plumbline-run` on PATH, which starts programs with it.
 
 `module use DIR` and `module load plumbline`. Loading is refused where the library is another one,
-and where a variable has a value of the user's: unloading could not give that back."""
+and where a variable has a value of the user's: unloading could not give that back. (For a ~/ that
+a value begins with, environment-modules writes the home folder.)"""
 
 from __future__ import annotations
 
 import re
 
-from plumbline_exporters import environment, installed
+from plumbline_exporters import environment, installed, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.quoting import lua, tcl
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline"
@@ -69,7 +71,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         text += _TCL_CHECK.format(
             command=" ".join(tcl(word) for word in asked.words),
             pattern=tcl(re.escape(asked.answer) + r"([^0-9.]|$)"),
-            library=_inside(bundle.library.id),
+            library=quoting.in_tcl(quoting.said(bundle.library.id)),
             tool=asked.tool,
         )
     for name, value in values.items():
@@ -97,7 +99,7 @@ def lua_files(bundle: Bundle) -> dict[str, str]:
         text += _LUA_CHECK.format(
             command=lua(f"{asked.command} 2>/dev/null </dev/null"),
             answer=lua(asked.answer),
-            library=lua(bundle.library.id),
+            library=lua(quoting.said(bundle.library.id)),
             tool=asked.tool,
         )
     for name, value in values.items():
@@ -108,24 +110,12 @@ def lua_files(bundle: Bundle) -> dict[str, str]:
 
 
 def _whatis(bundle: Bundle) -> str:
-    return f"Collectives of {bundle.library.id}, tuned by Plumbline ({bundle.campaign.id})"
+    what = f"Collectives of {bundle.library.id}, tuned by Plumbline ({bundle.campaign.id})"
+    return quoting.said(what)
 
 
 def _help(bundle: Bundle) -> str:
     text = f"Sets what was found best for {bundle.library.id} on {bundle.machine.host}."
     if any(is_profile(winner) for winner in bundle.winners):
         text += f" Variants are in force for what {environment.WRAPPER} starts."
-    return text
-
-
-def tcl(text: str) -> str:
-    """One word of Tcl that is `text`, whatever is in it."""
-    return f'"{_inside(text)}"'
-
-
-def _inside(text: str) -> str:
-    return re.sub(r'([\\"$\[\]{}])', r"\\\1", text).replace("\n", "\\n")
-
-
-def lua(text: str) -> str:
-    return '"' + re.sub(r'([\\"])', r"\\\1", text).replace("\n", "\\n") + '"'
+    return quoting.said(text)

@@ -3,10 +3,8 @@ holds for a whole process."""
 
 from __future__ import annotations
 
-import shlex
-
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import env, hydra, installed, mpich_coll, mpich_selection
+from plumbline_exporters import env, hydra, installed, mpich_coll, mpich_selection, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -20,11 +18,10 @@ from plumbline_exporters.registry import exporter
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for MPICH, written by Plumbline.")
-    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
+    lines.append(env.use(bundle))
     lines.append("# The files named here must be on all nodes.")
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    for name, value in variables(bundle).items():
-        text += f"export {name}={shlex.quote(value)}\n"
+    text += quoting.exports(variables(bundle))
     if not any(is_profile(winner) for winner in bundle.winners):
         return {env.FILE_NAME: text}
     return hydra.files(bundle) | {env.FILE_NAME: text + hydra.script(bundle)}

@@ -32,7 +32,7 @@ BY_VOLUME = frozenset(
 )
 # Algorithms that only the indexed mode knows.
 ONLY_INDEXED: dict[str, frozenset[int]] = {"MV2_INTER_ALLREDUCE_TUNING": frozenset({8, 9, 11})}
-_RANGE = re.compile(r"(\d+):(\d+)-(\d+|\+)\Z", re.ASCII)
+_RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})-([0-9]{1,18}|\+)\Z")
 
 
 class Range(msgspec.Struct, frozen=True):

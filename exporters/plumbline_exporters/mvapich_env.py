@@ -3,12 +3,12 @@ size where the library can be told so."""
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Sequence
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import env, hydra, installed, mv2_ranges
+from plumbline_exporters import env, hydra, installed, mv2_ranges, quoting
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.mv2_ranges import Range
@@ -39,14 +39,13 @@ def files(bundle: Bundle) -> dict[str, str]:
 
 def _files(bundle: Bundle, what: str, remark: str) -> dict[str, str]:
     lines = heading(bundle, what)
-    lines.append(f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}")
+    lines.append(env.use(bundle))
     lines.append(
         "# mpiexec carries the environment to all nodes; mpirun_rsh wants the variables as"
     )
     lines.append(f"# arguments. {remark}")
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    for name, value in variables(bundle).items():
-        text += f"export {name}={shlex.quote(value)}\n"
+    text += quoting.exports(variables(bundle))
     if not any(is_profile(winner) for winner in bundle.winners):
         return {env.FILE_NAME: text}
     return hydra.files(bundle) | {env.FILE_NAME: text + hydra.script(bundle)}
@@ -91,7 +90,7 @@ def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
     ranges = []
     for one in group:
         algorithm = one.configuration[knob]
-        if not algorithm.isdecimal():
+        if not re.fullmatch(r"[0-9]{1,9}", algorithm):
             raise PlumblineError(f"{function}: {knob}={algorithm} is no number of an algorithm")
         last = None if one is group[-1] else one.bytes_to
         ranges.append(Range(int(algorithm), one.bytes_from, last))
@@ -108,7 +107,7 @@ def _refuse_only_indexed(values: dict[str, str]) -> None:
     for name, algorithms in mv2_ranges.ONLY_INDEXED.items():
         for word in values.get(name, "").split(","):
             number = word.partition(":")[0]
-            if number.isdecimal() and int(number) in algorithms:
+            if re.fullmatch(r"[0-9]{1,9}", number) and int(number) in algorithms:
                 raise PlumblineError(
                     f"{name}: algorithm {number} is there only without sizes, in any variable"
                 )

@@ -36,7 +36,7 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
     if number is None:
         return f"{library.id} has no algorithm {knobs['']}"
     for suffix, value in knobs.items():
-        if suffix and not re.fullmatch(r"[0-9]+", value):
+        if suffix and not re.fullmatch(r"[0-9]{1,18}", value):
             return f"{ompi_tuned.prefix(winner.function)}{suffix}={value} is not a number"
     name = collective.name_of(number) if number else ompi_site.OWN_DECISION
     if name == "two_proc" and winner.nprocs != 2:

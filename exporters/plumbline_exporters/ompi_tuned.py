@@ -51,7 +51,7 @@ class Collective(msgspec.Struct, frozen=True):
             algorithm = {new: old for old, new in self.renamed_6}.get(algorithm, algorithm)
         if algorithm in names:
             return names.index(algorithm) + 1
-        if re.fullmatch(r"[0-9]+", algorithm) and 1 <= int(algorithm) <= len(names):
+        if re.fullmatch(r"[0-9]{1,9}", algorithm) and 1 <= int(algorithm) <= len(names):
             return int(algorithm)
         return None
 
@@ -169,7 +169,7 @@ def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
 
 def version(library: Library) -> tuple[int, int, int]:
     """(4, 1, 4); PlumblineError when the library is not one whose rules are known."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", library.version)
+    match = re.match(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", library.version)
     if library.family != "openmpi" or match is None:
         raise PlumblineError(f"{library.id} is not Open MPI: it reads no coll/tuned rules")
     found = (int(match[1]), int(match[2]), int(match[3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
+from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle, conditions, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -47,13 +48,14 @@ def _rule(winner: Winner, following: int | None) -> str:
             "the volume of such a call, so a variant must be the best for all sizes"
         )
     return (
-        f"rule function={winner.function} nprocs={nprocs}-{nprocs} {_nodes(winner)} "
-        f"bytes={winner.bytes_from}-{last}{_condition(winner)} variant={winner.variant}"
+        f"rule function={quoting.word(winner.function)} nprocs={nprocs}-{nprocs} {_nodes(winner)} "
+        f"bytes={winner.bytes_from}-{last}{_condition(winner)} "
+        f"variant={quoting.word(winner.variant)}"
     )
 
 
 def _condition(winner: Winner) -> str:
-    return "".join(f" {word}" for word in conditions(winner))
+    return "".join(f" {quoting.word(one)}" for one in conditions(winner))
 
 
 def _nodes(winner: Winner) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
+from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle
 
 MODULES = (
@@ -31,6 +32,7 @@ MODULES = (
     "mvapich_env",
     "run_script",
     "csh",
+    "fish",
     "modulefile",
     "winners_json",
 )
@@ -119,6 +121,8 @@ def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:
 def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
     """Format, file name and text of all that these formats, and those they need, have to say.
     Raises PlumblineError where a format cannot say it."""
+    quoting.held(str(bundle.directory))
+    quoting.held(str(bundle.preload_library or ""))
     ours = bundle.library.family
     chosen = _with_needs(formats, ours)
     for format in chosen:

@@ -3,9 +3,7 @@ leaves the environment that called it alone. Modulefiles and csh name it: they p
 
 from __future__ import annotations
 
-import shlex
-
-from plumbline_exporters import env, environment, installed
+from plumbline_exporters import env, environment, installed, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.registry import exporter
 
@@ -51,17 +49,18 @@ unset plumbline_start plumbline_tool plumbline_said
 def files(bundle: Bundle) -> dict[str, str]:
     lines = ["#!/bin/sh"]
     lines += heading(bundle, "Starts a program with the winners in force, written by Plumbline.")
-    lines.append(f"# Use: {shlex.quote(str(bundle.directory / FILE_NAME))} mpirun -n 4 ./app")
+    path = quoting.sh(str(bundle.directory / FILE_NAME))
+    lines.append(quoting.comment(f"Use: {path} mpirun -n 4 ./app"))
     text = "\n".join(lines) + "\n" + _SCRIPT.format(name=FILE_NAME)
     asked = installed.question(bundle.library)
     if asked is not None:
         text += _CHECK.format(
             name=FILE_NAME,
             tool=asked.tool,
-            options="".join(f"{shlex.quote(word)} " for word in asked.words[1:]),
-            answer=shlex.quote(asked.answer),
-            library=shlex.quote(bundle.library.id),
+            options="".join(f"{quoting.sh(word)} " for word in asked.words[1:]),
+            answer=quoting.sh(asked.answer),
+            library=quoting.sh(quoting.said(bundle.library.id)),
         )
-    script = shlex.quote(str(bundle.directory / env.FILE_NAME))
+    script = quoting.sh(str(bundle.directory / env.FILE_NAME))
     text += f'PLUMBLINE_CHECKED=1\n. {script}\nunset PLUMBLINE_CHECKED\nexec "$@"\n'
     return {FILE_NAME: text}

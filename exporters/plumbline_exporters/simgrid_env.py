@@ -5,10 +5,8 @@ What smpirun is to be told stands in one variable, as words of its command line:
 
 from __future__ import annotations
 
-import shlex
-
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import env, profile
+from plumbline_exporters import env, profile, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.knobs import is_profile
 from plumbline_exporters.registry import exporter
@@ -22,20 +20,20 @@ OPTIONS = "PLUMBLINE_SMPIRUN"
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "Environment for SimGrid, written by Plumbline.")
     lines += [
-        f"# Use: . {shlex.quote(str(bundle.directory / env.FILE_NAME))}",
+        env.use(bundle),
         f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program",
     ]
     if any(is_profile(winner) for winner in bundle.winners):
-        lines.append(f"# Link {bundle.preload_library or 'plumbline.o'} into the program.")
-    for name, value in variables(bundle).items():
-        lines.append(f"export {name}={shlex.quote(value)}")
-    return {env.FILE_NAME: "\n".join(lines) + "\n"}
+        linked = bundle.preload_library or "plumbline.o"
+        lines.append(quoting.comment(f"Link {linked} into the program."))
+    return {env.FILE_NAME: "\n".join(lines) + "\n" + quoting.exports(variables(bundle))}
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
     selector = bundle.library.build.get("selector", "ompi")
     settings = {"smpi/coll-selector": selector} | options(bundle)
-    found = {OPTIONS: " ".join(f"--cfg={name}:{value}" for name, value in settings.items())}
+    words = [quoting.word(f"--cfg={name}:{value}") for name, value in settings.items()]
+    found = {OPTIONS: " ".join(words)}
     if any(is_profile(winner) for winner in bundle.winners):
         found = {"PLUMBLINE_PROFILE": str(bundle.directory / profile.FILE_NAME)} | found
     return found

@@ -6,6 +6,8 @@ Pages load nothing from elsewhere, and their policy forbids it to.
 
 from __future__ import annotations
 
+import logging
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +17,16 @@ import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_exporters import listening
 from plumbline_exporters.bundle import choice, sizes
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.standing import standing
@@ -31,6 +36,10 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+
+_log = logging.getLogger("plumbline")
+_HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
 
 
 class Pages(NamedTuple):
@@ -46,8 +55,9 @@ def templates(*packages: str) -> Environment:
     return Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
 
 
-def app(db_path: Path, more: Sequence[Pages] = ()) -> Starlette:
-    """The application over one database, which is opened anew for every request."""
+def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)) -> Starlette:
+    """The application over one database, which is opened anew for every request. Answers requests
+    for these `hosts`, so that no page of another site reaches it under a name of that site's."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(DatabaseCollector(db_path))
     pages = templates()
@@ -71,7 +81,8 @@ def app(db_path: Path, more: Sequence[Pages] = ()) -> Starlette:
         return HTMLResponse(page, headers=HEADERS)
 
     def unavailable(request: Request, error: Exception) -> Response:
-        return PlainTextResponse(f"{error}\n", status_code=503)
+        _log.warning("%s", error)
+        return PlainTextResponse("the database cannot be read; the log says why\n", status_code=503)
 
     return Starlette(
         routes=[
@@ -81,13 +92,22 @@ def app(db_path: Path, more: Sequence[Pages] = ()) -> Starlette:
             *(route for room in more for route in room.routes),
         ],
         exception_handlers={PlumblineError: unavailable},
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
     )
 
 
 def serve(
-    db_path: Path, host: str = "127.0.0.1", port: int = 9464, more: Sequence[Pages] = ()
+    db_path: Path,
+    host: str = "127.0.0.1",
+    port: int = 9464,
+    more: Sequence[Pages] = (),
+    names: Sequence[str] = (),
 ) -> None:
-    """Serve until SIGINT or SIGTERM. PlumblineError when the address is taken or not ours."""
+    """Serve until SIGINT or SIGTERM. `names`: what clients call this server beside `host` and the
+    names that this machine has for itself. PlumblineError when the address is taken or not ours."""
+    for name in names:
+        if not _HOST.match(name):
+            raise UsageError(f"--allow-host {name!r}: a name of this server, or *.DOMAIN, or *")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)
@@ -97,5 +117,6 @@ def serve(
             "--port"
         ) from error
     with listener:
-        config = uvicorn.Config(app(db_path, more), log_level="warning", access_log=False)
+        own = {host, "localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
+        config = listening.config(app(db_path, more, sorted(own.union(names))))
         uvicorn.Server(config).run(sockets=[listener])

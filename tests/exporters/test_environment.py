@@ -155,8 +155,10 @@ def test_mca_params_file() -> None:
         "coll_tuned_dynamic_rules_filename = /out/ompi-rules.conf",
     ]
     assert "Variants need the preload library" in text
-    with pytest.raises(PlumblineError, match="cannot stand in an MCA file"):
+    with pytest.raises(PlumblineError, match="no file may put in force"):
         mca_params.files(bundle(knob("a", "1\nb = 2")))
+    with pytest.raises(PlumblineError, match="cannot stand in an MCA file"):
+        mca_params.files(bundle(knob("a", " 1")))
 
 
 def test_other_libraries_are_refused() -> None:

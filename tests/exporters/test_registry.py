@@ -63,7 +63,9 @@ class TestEveryFormat:
 
 
 def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
-    message = "simgrid-env is for simgrid, .* there are csh, env, json, mca-params, modulefile"
+    message = (
+        "simgrid-env is for simgrid, .* there are csh, env, fish, json, mca-params, modulefile"
+    )
     with pytest.raises(UsageError, match=message):
         write(placed(tmp_path), ["simgrid-env"])
     assert list(tmp_path.iterdir()) == []
@@ -73,6 +75,7 @@ def test_formats() -> None:
     assert sorted(exporters()) == [
         "csh",
         "env",
+        "fish",
         "impi-env",
         "json",
         "mca-params",
@@ -131,7 +134,7 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 def test_unknown_format(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match="no export format xml; there are: csh, env, impi-env, json"
+        UsageError, match="no export format xml; there are: csh, env, fish, impi-env, json"
     ):
         write(placed(tmp_path), ["json", "xml"])
     assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,8 @@
-"""plumbline.csh, the modulefiles and plumbline-run, by the real csh, module commands and mpirun;
-and what each of them says to another version of the library."""
+"""plumbline.csh, plumbline.fish, the modulefiles and plumbline-run, by the real csh, fish, module
+commands and mpirun; and what each of them says to another version of the library."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,7 +14,16 @@ import pytest
 
 from plumbline import libraries
 from plumbline_db.records import Library, Winner
-from plumbline_exporters import csh, env, environment, installed, modulefile, run_script
+from plumbline_exporters import (
+    csh,
+    env,
+    environment,
+    fish,
+    installed,
+    modulefile,
+    quoting,
+    run_script,
+)
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
@@ -31,6 +39,7 @@ LMODS = [root / "usr/share/lmod/lmod/libexec/lmod" for root in (Path("/"), BUILD
 LMOD = next((path for path in LMODS if path.exists()), None)
 
 needs_csh = pytest.mark.skipif(shutil.which("tcsh") is None, reason="no tcsh (Debian: tcsh)")
+needs_fish = pytest.mark.skipif(shutil.which("fish") is None, reason="no fish (Debian: fish)")
 
 
 @pytest.fixture
@@ -51,7 +60,7 @@ def says(folder: Path, line: str) -> None:
 
 def exported(folder: Path, *winners: Winner, **changes: object) -> Bundle:
     given = msgspec.structs.replace(bundle(*winners), directory=folder, **changes)
-    write(given, ["csh", "modulefile", "modulefile-lua"])
+    write(given, ["csh", "fish", "modulefile", "modulefile-lua"])
     return given
 
 
@@ -60,10 +69,14 @@ def knob(name: str, value: str) -> Winner:
 
 
 def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], str]:
-    """What tcsh has after sourcing, by name, and standard error."""
+    """What tcsh or fish has after sourcing, by name, and standard error."""
+    if script.suffix == ".fish":
+        start = ["fish", "--no-config", "-c", f"source {quoting.fish(str(script))}\nenv -0"]
+    else:
+        start = ["tcsh", "-f", "-c", f"source {quoting.csh(str(script))}\nenv -0"]
     done = subprocess.run(
-        ["tcsh", "-f", "-c", f"source {csh.quoted(str(script))}\nenv -0"],
-        env={"PATH": f"{tools}:/usr/bin:/bin"} | extra,
+        start,
+        env={"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(tools)} | extra,
         capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -74,36 +87,47 @@ def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], st
 # --- csh ----------------------------------------------------------------------------------------
 
 
-@needs_csh
-def test_csh_sets_what_sh_sets(tmp_path: Path, tools: Path) -> None:
+both = pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(csh.FILE_NAME, marks=needs_csh),
+        pytest.param(fish.FILE_NAME, marks=needs_fish),
+    ],
+)
+
+
+@both
+def test_csh_and_fish_set_what_sh_sets(tmp_path: Path, tools: Path, file: str) -> None:
     folder = tmp_path / "a folder's"
     given = exported(folder, ALLREDUCE, knob("pml_ucx_tls", NASTY))
-    found, errors = sourced(folder / "plumbline.csh", tools)
+    found, errors = sourced(folder / file, tools)
     assert found == environment.variables(given)
     assert found["OMPI_MCA_pml_ucx_tls"] == NASTY
     assert errors == ""
 
 
-@needs_csh
+@both
 @pytest.mark.parametrize("version", ["5.0.11", "4.1.40", "4.1.4.1"])
-def test_csh_sets_nothing_for_another_version(tmp_path: Path, tools: Path, version: str) -> None:
+def test_csh_and_fish_set_nothing_for_another_version(
+    tmp_path: Path, tools: Path, file: str, version: str
+) -> None:
     exported(tmp_path / "out", ALLREDUCE)
     says(tools, f"Open MPI v{version}")
-    found, errors = sourced(tmp_path / "out" / "plumbline.csh", tools)
+    found, errors = sourced(tmp_path / "out" / file, tools)
     assert found == {}
     assert f"made for openmpi-4.1.4, and ompi_info on PATH says: Open MPI v{version};" in errors
-    found, errors = sourced(tmp_path / "out" / "plumbline.csh", tools, PLUMBLINE_CHECKED="1")
+    found, errors = sourced(tmp_path / "out" / file, tools, PLUMBLINE_CHECKED="1")
     assert RULES in found and errors == ""
 
 
-@needs_csh
-def test_csh_without_the_library_on_path(tmp_path: Path) -> None:
+@both
+def test_csh_and_fish_without_the_library_on_path(tmp_path: Path, file: str) -> None:
     exported(tmp_path / "out", ALLREDUCE)
     bare = tmp_path / "bin"
     bare.mkdir()
-    for name in ("tcsh", "env", "head"):
+    for name in ("fish" if file == fish.FILE_NAME else "tcsh", "env", "head"):
         (bare / name).symlink_to(str(shutil.which(name)))
-    found, errors = sourced(tmp_path / "out" / "plumbline.csh", bare, PATH=str(bare))
+    found, errors = sourced(tmp_path / "out" / file, bare, PATH=str(bare))
     assert RULES in found and errors == ""
 
 
@@ -379,10 +403,11 @@ def test_every_family_says_it_in_every_language(
     given = exported(tmp_path, winner, library=library(version, family))
     (variable,) = winner.configuration
     assert variable in environment.variables(given)
-    for name in (csh.FILE_NAME, modulefile.FILE_NAME, modulefile.LUA_FILE_NAME, env.FILE_NAME):
+    for name in (
+        csh.FILE_NAME,
+        fish.FILE_NAME,
+        modulefile.FILE_NAME,
+        modulefile.LUA_FILE_NAME,
+        env.FILE_NAME,
+    ):
         assert variable in (tmp_path / name).read_text(), name
-
-
-def test_words_of_other_languages() -> None:
-    assert modulefile.tcl('a"$[b]\\{') == '"a\\"\\$\\[b\\]\\\\\\{"'
-    assert json.loads(modulefile.lua('a"\\b\n')) == 'a"\\b\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import subprocess
 import sys
@@ -12,32 +13,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 
 from plumbline_db import campaigns, exports, runs, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
+from plumbline_exporters import listening
 from plumbline_exporters.web import serve
 from tests.db import build
 from tests.exporters.test_metrics import promtool
 
 SERVER = """
-import sys
+import resource, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
+from plumbline_exporters import listening
 from plumbline_exporters.web import serve
-serve(Path(sys.argv[1]), port=int(sys.argv[2]))
+{before}
+serve(Path(sys.argv[1]), port=int(sys.argv[2]), names=["plumbline.example"])
 """
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[str]:
+def serving(path: Path, before: str = "", log: list[str] | None = None) -> Iterator[str]:
+    """`before`: what the process does first; `log` gets what it says."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER.format(path=sys.path), str(path), str(port)],
+        [sys.executable, "-c", SERVER.format(path=sys.path, before=before), str(path), str(port)],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -54,6 +60,8 @@ def serving(path: Path) -> Iterator[str]:
         server.terminate()
         _, errors = server.communicate(timeout=30)
         assert "Traceback" not in errors, errors
+        if log is not None:
+            log.append(errors)
     finally:
         server.kill()
         server.wait()
@@ -130,7 +138,7 @@ def test_database_that_is_not_there_yet(path: Path) -> None:
     with serving(path) as url:
         for page in ("/", "/healthz"):
             status, _, text = fetch(url + page)
-            assert status == 503 and "there is no database at" in text
+            assert status == 503 and "the log says why" in text and str(path) not in text
         status, _, text = fetch(f"{url}/metrics")
         assert status == 200 and 'plumbline_scrape_success{collector="winners"} 0.0' in text
         with Database.open(path, write=True) as db:
@@ -145,3 +153,126 @@ def test_port_that_is_taken(path: Path) -> None:
             serve(path, port=port)
     with pytest.raises(PlumblineError, match=r"cannot listen on 192\.0\.2\.1"):
         serve(path, host="192.0.2.1")
+
+
+def fetch_as(url: str, host: str) -> int:
+    with suppress(urllib.error.HTTPError):
+        request = urllib.request.Request(f"{url}/healthz", headers={"Host": host})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    return 400
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:9464", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:9464", 200),
+        ("Plumbline.Example", 200),
+        ("attacker.example:9464", 400),
+        ("localhost.attacker.example", 400),
+    ],
+)
+def test_only_names_of_this_server_are_answered(path: Path, host: str, status: int) -> None:
+    """A page of another site can give its own name this machine's address."""
+    Database.open(path, write=True).close()
+    with serving(path) as url:
+        assert fetch_as(url, host) == status
+
+
+@pytest.mark.parametrize("name", ["", "a b", "*foo", "http://x"])
+def test_names_that_are_none(path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--allow-host"):
+        serve(path, names=[name])
+
+
+FEW_FILES = "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))"
+HASTY = "listening.CONNECTIONS, listening.HEAD_SECONDS = 16, 0.5"
+
+
+def address(url: str) -> tuple[str, int]:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def test_requests_that_never_end_leave_it_hearing(path: Path) -> None:
+    Database.open(path, write=True).close()
+    log: list[str] = []
+    with serving(path, f"{FEW_FILES}\n{HASTY}", log) as url:
+        held = [socket.create_connection(address(url), timeout=30) for _ in range(100)]
+        for one in held:
+            with suppress(OSError):
+                one.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        for _ in range(300):
+            with suppress(OSError):
+                if fetch(f"{url}/healthz")[0] == 200:
+                    break
+            time.sleep(0.05)
+        else:
+            pytest.fail("it answers nobody")
+        for one in held:
+            one.close()
+    assert len(log[0]) < 2000
+
+
+def test_a_head_must_come_to_its_end(path: Path) -> None:
+    """Also the second one of a connection, and one that drips."""
+    Database.open(path, write=True).close()
+    with serving(path, HASTY) as url:
+        for first in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            with socket.create_connection(address(url), timeout=30) as one:
+                one.sendall(first + b"GET / HTTP/1.1\r\n")
+                with suppress(OSError):  # until the server has closed it
+                    while True:
+                        one.sendall(b"x")
+                        time.sleep(0.02)
+
+
+def test_what_strangers_send_is_logged_sparingly(path: Path) -> None:
+    Database.open(path, write=True).close()
+    log: list[str] = []
+    with serving(path, log=log) as url:
+        for _ in range(200):
+            with socket.create_connection(address(url), timeout=30) as one:
+                one.sendall(b"\0\0\r\n\r\n")
+                while one.recv(4096):
+                    pass
+    assert log[0].count("Invalid HTTP request") == 1
+
+
+def test_the_same_words_are_logged_once_a_minute() -> None:
+    sparing = listening.Sparing()
+
+    def passes(second: float, words: str, *values: object) -> str | None:
+        record = logging.LogRecord("x", logging.WARNING, "x", 1, words, values, None)
+        record.created = second
+        return record.getMessage() if sparing.filter(record) else None
+
+    assert passes(0, "%d files", 1) == "1 files"
+    assert passes(1, "%d files", 2) is None and passes(59, "%d files", 3) is None
+    assert passes(2, "others") == "others"
+    assert passes(61, "%d files", 4) == "4 files (2 more like this were left out)"
+    for number in range(1000):  # as many kinds as anybody may send
+        passes(100, f"kind {number}")
+    assert len(sparing._last) <= 101
+
+
+def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
+    with Database.open(path, write=True) as db:
+        winners.put(db, build.finished(db).id, [build.winner()])
+    with apsw.Connection(str(path)) as raw:
+        raw.execute("UPDATE winner SET removes = '{'")
+    with serving(path) as url:
+        status, _, text = fetch(f"{url}/metrics")
+    assert status == 200
+    assert 'plumbline_scrape_success{collector="winners"} 0.0' in text
+    assert 'plumbline_scrape_success{collector="campaigns"} 1.0' in text
+
+
+def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
+    Database.open(path, write=True).close()
+    with serving(path) as url:
+        for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
+            status, _, text = fetch(url + page)
+            assert status == 404 and text == "Not Found"

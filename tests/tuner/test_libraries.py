@@ -30,3 +30,14 @@ def test_names_are_registered_once() -> None:
     assert set(libraries.families()) == set(installations.all_recorded())
     with pytest.raises(ValueError, match="openmpi is registered twice"):
         libraries.family("openmpi")(OpenMpi)
+
+
+@pytest.mark.parametrize("version", ["", "x", "../../etc", "4.1.4/..", "9" * 5000, "4.1.4 rm"])
+def test_a_library_that_calls_itself_nothing(tmp_path: Path, version: str) -> None:
+    """Its id is the name of folders and files."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "said").write_text(f"ompi:version:full:{version}\npath:prefix:/\n")
+    installations.script(tmp_path / "bin" / "mpirun", "exit 0")
+    installations.script(tmp_path / "bin" / "ompi_info", f"cat {tmp_path}/said")
+    with pytest.raises(PlumblineError, match=r"version|calls itself"):
+        libraries.find(tmp_path)

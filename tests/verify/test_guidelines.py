@@ -156,7 +156,7 @@ uses = ["MPI_Ghost"]
         ('uses = ["MPI_Reduce"]', "uses = 3", r"pattern\[1\].uses.*entry 2, id GL4"),
         ('uses = ["MPI_Reduce"]', "speed = 3", r"(?s)speed.*entry 2, id GL4"),
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
-        ("tolerance = 0.05", "tolerance = nan", "'GL2': tolerance = nan"),
+        ("tolerance = 0.05", "tolerance = nan", "nan is no number"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
         ("pieces = [2]", "pieces = []", "'GL2': pieces must name"),
         ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),
@@ -181,7 +181,7 @@ def test_mistakes_name_file_and_entry(tmp_path: Path, old: str, new: str, messag
 
 
 def test_missing_and_undecodable_files_are_usage_errors(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere.toml: cannot be read"):
+    with pytest.raises(UsageError, match=r"cannot read .*nowhere.toml: "):
         load(tmp_path / "nowhere.toml")
     path = tmp_path / "latin1.toml"
     path.write_bytes(b"# \xe4\n")

@@ -105,7 +105,7 @@ def read(path: Path) -> Application:
         found = msgspec.json.decode(path.read_bytes(), type=Application)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
         ) from error

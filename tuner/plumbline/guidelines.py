@@ -5,12 +5,12 @@ Knows names only. What a guideline kind compares is in `plumbline.verify`.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
+from plumbline import toml
 from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
@@ -156,13 +156,9 @@ def load(path: Path | None = None) -> Guidelines:
 
     UsageError names the file, the entry and what is wrong with it."""
     path = path or DEFAULT_PATH
+    document = toml.read(path, str(path))
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
         guidelines = msgspec.convert(document, Guidelines, strict=True)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not a TOML file: {error}") from error
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}{_entry_hint(document, str(error))}") from error
     for entry, problem in _problems(guidelines):

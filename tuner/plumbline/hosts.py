@@ -65,7 +65,7 @@ def named(hosts: Hosts) -> Hosts:
     path = Path(hosts.file)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"hosts: cannot read {path}: {error}") from error
     words = (line.partition("#")[0].split() for line in lines)
     # `name`, `name slots=4` (Open MPI), `name:4` (hydra).

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ _HEADER = struct.Struct("=8s4I4i3q256s")
 _ENTRY = struct.Struct("=4q4i")
 _NAME_BYTES = 32
 _MAGIC = b"PLCALLS1"
+_FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
 
 # So many volumes of a function on a kind of communicator stand in a record as they are. Of more,
 # those within a quarter of an octave are one.
@@ -80,16 +82,21 @@ def _rank(path: Path) -> Rank:
             raise ValueError("written by another version, or on a machine of another kind")
         if len(data) != header.header_bytes + header.capacity * _ENTRY.size:
             raise ValueError(f"{len(data)} bytes do not hold {header.capacity} entries")
+        if not (header.functions > 0 and names_end <= header.header_bytes):
+            raise ValueError(f"there is no room for the names of {header.functions} functions")
+        if not 0 <= header.rank < header.nprocs or min(header.elapsed_ns, header.lost) < 0:
+            raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
         names = [
-            _text(data[at : at + _NAME_BYTES])
-            for at in range(_HEADER.size, min(names_end, header.header_bytes), _NAME_BYTES)
+            _text(data[at : at + _NAME_BYTES]) for at in range(_HEADER.size, names_end, _NAME_BYTES)
         ]
         calls: dict[_Key, tuple[int, int, int]] = {}
         for entry in _ENTRY.iter_unpack(data[header.header_bytes :]):
             volume, count, ns, fastest, function, nprocs, nodes, ppn = entry
             if count:
-                if not 0 <= function < len(names):
+                if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
                     raise ValueError(f"there is no function {function}")
+                if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
+                    raise ValueError(f"{names[function]}: a number that no run has")
                 calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
     except (OSError, ValueError, struct.error) as error:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error

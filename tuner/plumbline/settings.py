@@ -5,15 +5,15 @@ same campaign, which is continued."""
 
 from __future__ import annotations
 
+import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from plumbline import application
+from plumbline import application, toml
 from plumbline.application import Application
 from plumbline.hosts import Hosts, named
 from plumbline.launch.flux import FluxTable
@@ -60,6 +60,8 @@ SCHEDULERS = ("slurm", "pbs", "flux")
 PLACES = ("simulate", "hosts", *SCHEDULERS)
 
 
+_MOST_RANKS = 2**24
+_LARGEST = 2**63 - 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -237,6 +239,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         )
 
 
+_KEYS = Settings.__struct_fields__
+
+
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     """The settings of a campaign file (None: defaults) for one campaign, with command-line options
     put over them. Raises UsageError naming the file and the key."""
@@ -262,12 +267,7 @@ def where(path: Path | None) -> str:
 def read(path: Path) -> dict[str, Any]:
     """The file as it is, the files that it names (relative to it) by their whole paths. Raises
     UsageError where it cannot be read or is no TOML."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read campaign file {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"campaign file {path}: {error}") from error
+    values = toml.read(path, where(path))
     for table, key in (("hosts", "file"), ("simulate", "platform")):
         keys = values.get(table)
         if isinstance(keys, dict) and isinstance(keys.get(key), str) and keys[key]:
@@ -339,7 +339,11 @@ def _checked(where: str, settings: Settings) -> Settings:
     scheduled = [key for key in SCHEDULERS if getattr(settings, key) is not msgspec.UNSET]
     unfit_nodes = simulated and _unfit(msgspec.structs.replace(settings, nprocs=nprocs))
     problems = {
-        "nprocs must be at least 2": nprocs < 2,
+        f"nprocs must be at least 2, and at most {_MOST_RANKS}": not 2 <= nprocs <= _MOST_RANKS,
+        f"numbers must be at most {_LARGEST}": any(
+            isinstance(one, int) and one > _LARGEST
+            for one in (*settings.sizes, *(getattr(settings, key) for key in _KEYS))
+        ),
         "sizes must be positive and at least two": min(settings.sizes, default=1) < 1
         or (len(set(settings.sizes)) < 2 and settings.application is None),
         f"type must be one of {', '.join(TYPE_BYTES)}": settings.type not in TYPE_BYTES,
@@ -374,8 +378,12 @@ def _checked(where: str, settings: Settings) -> Settings:
         < settings.launches,
         "blocks and reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "rounds must not be negative": settings.rounds < 0,
-        "budget_seconds must not be negative": not settings.budget_seconds >= 0,
-        "launch_timeout_seconds must be positive": not settings.launch_timeout_seconds > 0,
+        "budget_seconds must be a number of seconds, not negative": not (
+            0 <= settings.budget_seconds < math.inf
+        ),
+        "launch_timeout_seconds must be a number of seconds, and positive": not (
+            0 < settings.launch_timeout_seconds < math.inf
+        ),
         "seed must not be negative": settings.seed < 0,
         "alpha must lie between 0 and 1": not 0 < settings.alpha < 1,
         "tolerance must lie between 0 and 1": not 0 <= settings.tolerance < 1,

@@ -62,7 +62,7 @@ def find(bench: Workbench, settings: Settings) -> InForce | None:
         raise UsageError(f"{where}: the rules file {name} must be named by its whole path")
     try:
         return InForce(path, path.read_text(encoding="utf-8"), where)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{where}: the rules file {name} cannot be read: {error}") from error
 
 

@@ -34,8 +34,8 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def of_shell(text: str) -> list[Assignment]:
-    """Of POSIX and C shells, module files (Tcl and Lua), and the mpirun lines of job scripts. What
-    a shell would do beyond that is not followed."""
+    """Of POSIX shells, csh and fish, module files (Tcl and Lua), and the mpirun lines of job
+    scripts. What a shell would do beyond that is not followed."""
     found: list[Assignment] = []
     exported: set[str] = set()
     depth = 0
@@ -61,16 +61,16 @@ def is_plain(text: str) -> bool:
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     """Logical lines as words; `;` ends one. Lines that no shell could split are left out."""
-    number, joined, start = 0, "", 0
+    number, parts, start = 0, list[str](), 0
     for physical in text.splitlines():
         number += 1
-        if not joined and physical.lstrip().startswith("--"):  # a comment of Lua
+        if not parts and physical.lstrip().startswith("--"):  # a comment of Lua
             continue
         start = start or number
-        joined += physical
-        if joined.endswith("\\"):
-            joined = joined[:-1] + " "
+        if physical.endswith("\\"):
+            parts.append(physical[:-1] + " ")
             continue
+        joined = "".join([*parts, physical])
         lua = _LUA.match(joined)
         if lua is not None:
             verb = lua["verb"].replace("_", "-")
@@ -78,7 +78,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         else:
             for words in _commands(joined):
                 yield start, words
-        joined, start = "", 0
+        parts, start = [], 0
 
 
 def _commands(line: str) -> Iterator[list[str]]:
@@ -104,6 +104,9 @@ def _of_words(line: int, words: Sequence[str]) -> Iterator[Assignment]:
     verb = words[0] if words else ""
     if verb in _MODULE_VERBS and len(words) >= 3 and _NAME.match(words[1]):
         yield Assignment(line, words[1], _value(words[2]))
+        return
+    if verb == "set" and len(words) >= 4 and re.match(r"-\w*x", words[1]):  # fish
+        yield Assignment(line, words[2], _value(words[3]))
         return
     if verb in _EXPORTS:
         yield from _equations(line, words[1:], exported=verb not in ("local", "readonly"))

@@ -31,7 +31,7 @@ def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
     found = check(text, format, context)
     others: list[Linted] = []
     for line, name in format.refers(text):
-        other = Path(os.path.expanduser(name))
+        other = Path(os.path.expanduser(name) if "\0" not in name else name)
         if not other.is_absolute():
             continue
         if not os.path.isfile(other):
@@ -67,8 +67,10 @@ def _unknown(line: int, name: str, error: UsageError) -> Finding:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
             raise UsageError(f"{path} has more than {_MOST_BYTES} bytes: no such file has")
-        return path.read_bytes().decode("utf-8", errors="replace")
+        return data.decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name a file") from error

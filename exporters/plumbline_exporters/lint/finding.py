@@ -84,7 +84,7 @@ class Context(msgspec.Struct, frozen=True):
 
 def _named(library: str) -> tuple[str, Version]:
     family, _, version = library.partition("-")
-    match = re.match(r"\d+(?:\.\d+)*", version)
+    match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
     if family not in FAMILIES or match is None:
         raise UsageError(
             f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "

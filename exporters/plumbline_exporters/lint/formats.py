@@ -25,7 +25,9 @@ MODULES = {
 }
 # What exported files say in their heads.
 _MADE_FOR = re.compile(
-    r"^(?:#|--|\s*\") ?library   (?P<id>(?P<family>\w+)-[0-9][\w.]*), fingerprint ", re.M
+    r"^(?:#|--|[ \t]*\") ?library   "
+    r"(?P<id>(?P<family>\w+)-[0-9]{1,9}(?![0-9])[\w.]*), fingerprint ",
+    re.M,
 )
 
 

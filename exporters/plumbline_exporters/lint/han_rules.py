@@ -19,8 +19,9 @@ _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
 # coll/han looks up these; of the others its rules are read and never used.
 _OWNED = {one.removeprefix("MPI_").lower() for one in ompi_han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
-_WORD = re.compile(r"@\s*\S+|\[[^\]]*\]|[^\s@\[\]#]+")
-_LINE = re.compile(r"^\s*[0-9]+\s+(?:" + "|".join(COMPONENTS) + r")\b", re.MULTILINE)
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
+_WORD = re.compile(r"@\s*\S+|\[[^\[\]]*\]|[^\s@\[\]#]+")
+_LINE = re.compile(r"^[ \t]*[0-9]+[ \t]+(?:" + "|".join(COMPONENTS) + r")\b", re.MULTILINE)
 
 
 class _Word(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ class _Reader:
     def _collective(self) -> None:
         word = self._next("a collective")
         name = word.text
-        if name.isdecimal() and int(name) < COLLECTIVES:
+        if _NUMBER.match(name) and int(name) < COLLECTIVES:
             number = int(name)
             full = function_of(number) or UNTUNED_IDS.get(number, "")
             name = full.removeprefix("MPI_").lower()
@@ -161,7 +162,7 @@ class _Reader:
             self._found.append(_order(line, "message", size, max(messages)))
         messages.append(size)
         component = self._next("a component")
-        if component.text.isdecimal():
+        if _NUMBER.match(component.text):
             number = int(component.text)
             meant = COMPONENTS[number] if number < len(COMPONENTS) else "tuned"
             raise _Wrong(

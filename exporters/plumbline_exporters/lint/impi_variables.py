@@ -14,8 +14,8 @@ from plumbline_exporters.lint.assignments import Assignment
 from plumbline_exporters.lint.finding import Finding, Target
 
 _ENTRY = re.compile(
-    r"(?P<preset>-?[0-9]+)(?::(?P<low>[0-9]+)(?:-(?P<high>[0-9]+))?"
-    r"(?:@(?P<least>[0-9]+)(?:-(?P<most>[0-9]+))?)?)?\Z"
+    r"(?P<preset>-?[0-9]{1,18})(?::(?P<low>[0-9]{1,18})(?:-(?P<high>[0-9]{1,18}))?"
+    r"(?:@(?P<least>[0-9]{1,18})(?:-(?P<most>[0-9]{1,18}))?)?)?\Z"
 )
 _ON_MATCH = "I_MPI_ADJUST_FAILURE_ON_MATCH_FALLBACK"
 _ON_COLLECTIVE = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 
 import msgspec
 
@@ -54,10 +55,11 @@ def read(text: str) -> Node:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
+        self._ends = [found.start() for found in re.finditer("\n", text)]
         self.at = 0
 
     def line(self) -> int:
-        return 1 + self._text.count("\n", 0, self.at)
+        return 1 + bisect_left(self._ends, self.at)
 
     def skip(self) -> None:
         blank = _BLANK.match(self._text, self.at)

@@ -21,7 +21,7 @@ _TESTS = re.compile(
     r"|comm_avg_ppn<=?[0-9]+|(?:avg|total)_msg_size<=?[0-9]+"
     r"|count(?:<=[0-9]+|<pow2)|(?:\w+=)?any)\Z"  # whatever is called any fits everything
 )
-_BOUND = re.compile(r"(?P<what>[a-z_]+)(?P<than><=?)(?P<number>[0-9]+)\Z")
+_BOUND = re.compile(r"(?P<what>[a-z_]+)(?P<than><=?)(?P<number>[0-9]{1,18})\Z")
 _NUMBERED = re.compile(r"(?:comm_size|comm_avg_ppn|avg_msg_size|total_msg_size|count)\b")
 _BLOCKING = (
     *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier"),
@@ -35,7 +35,8 @@ _OTHERS = tuple(f"i{one}" for one in _BLOCKING) + tuple(
 )
 _ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
 
-Path = tuple[tuple[str, Node], ...]  # keys from the outside in, each with the object it stands in
+# Keys from the outside in, each with all those of the object that it stands in.
+Path = tuple[tuple[str, frozenset[str]], ...]
 
 
 def recognises(name: str, text: str) -> bool:
@@ -79,6 +80,7 @@ def _of_node(node: Node, path: Path) -> Iterator[Finding]:
         yield from _of_leaf(_bare(leaf[0]), leaf[1], path)
         return
     yield from _of_keys(node)
+    beside = frozenset(_bare(key) for key, _ in node.members)
     for key, below in node.members:
         if _TESTS.match(_bare(key)):
             if below.kind != "object" or not below.members:
@@ -88,7 +90,7 @@ def _of_node(node: Node, path: Path) -> Iterator[Finding]:
                     "let each branch end with algorithm=… or composition=…",
                 )  # fmt: skip
             else:
-                yield from _of_node(below, (*path, (_bare(key), node)))
+                yield from _of_node(below, (*path, (_bare(key), beside)))
 
 
 def _bare(key: str) -> str:
@@ -183,7 +185,4 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
 
 def _after(path: Path, key: str, before: str) -> bool:
     """Whether `before` stands in the same object as `key`."""
-    return any(
-        one == key and any(_bare(other) == before for other, _ in node.members)
-        for one, node in path
-    )
+    return any(one == key and before in beside for one, beside in path)

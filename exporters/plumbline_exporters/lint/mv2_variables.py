@@ -93,7 +93,7 @@ def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
         one = last.get(name)
         for word in (one.value or "").split(",") if one else ():
             number = word.partition(":")[0]
-            if one and number.isdecimal() and int(number) in algorithms:
+            if one and re.fullmatch(r"[0-9]{1,9}", number) and int(number) in algorithms:
                 yield Finding(
                     one.line, "misread", "only-indexed",
                     f"{name}: algorithm {number} is known in the indexed mode alone, which "

@@ -4,6 +4,7 @@ values that are not taken."""
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 from plumbline_exporters.lint.assignments import Assignment
@@ -11,6 +12,7 @@ from plumbline_exporters.lint.finding import Effect, Finding, Target
 from plumbline_exporters.lint.known import Parameter
 
 _ALIKE = 0.85
+_MOST_GUESSES = 100  # in a file: each is compared with every name there is
 _FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
@@ -34,11 +36,13 @@ def check(
     assignments: Iterable[Assignment], target: Target, *, prefix: str = ""
 ) -> Iterator[Finding]:
     """`prefix` is what the environment puts before a name."""
+    guesses = _MOST_GUESSES
     for one in assignments:
         found = [known.parameters.get(one.name) for known in target.known]
         there = [parameter for parameter in found if parameter is not None]
         if not there:
-            yield from _unknown(one, target, prefix)
+            guesses -= 1
+            yield from _unknown(one, target, prefix, guess=guesses >= 0)
         elif all(parameter.dead for parameter in there):
             yield Finding(
                 one.line, "ignored", "dead-parameter",
@@ -57,12 +61,12 @@ def _takes(parameter: Parameter, value: str) -> bool:
     if parameter.least is None and parameter.values and parameter.values <= _TRUE | _FALSE:
         return value.lower() in _TRUE | _FALSE
     factor = _FACTORS.get(value[-1:].lower())
-    if factor and value[:-1].isdecimal() and parameter.least is not None:
+    if factor and re.fullmatch(r"[0-9]{1,18}", value[:-1]) and parameter.least is not None:
         return parameter.takes(str(int(value[:-1]) * factor))
     return parameter.takes(value)
 
 
-def _unknown(one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
+def _unknown(one: Assignment, target: Target, prefix: str, *, guess: bool) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
     if not target.known:
         return
@@ -76,7 +80,7 @@ def _unknown(one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
         )  # fmt: skip
         return
     names = [name for known in target.known for name in known.parameters]
-    near = difflib.get_close_matches(one.name, names, n=1, cutoff=_ALIKE)
+    near = difflib.get_close_matches(one.name, names, n=1, cutoff=_ALIKE) if guess else []
     component = "_".join(one.name.split("_")[:2]) + "_"
     spoken = any(known.speaks_of(one.name) for known in target.known)
     if near or (spoken and any(name.startswith(component) for name in names)):

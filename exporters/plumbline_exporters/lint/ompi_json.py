@@ -4,7 +4,9 @@ run."""
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 import msgspec
 
@@ -27,7 +29,7 @@ _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
 }
 
 
-Ranges = list[tuple[int, int]]
+Ranges = list[tuple[int, int]]  # in order, none meets another
 
 
 def recognises(name: str, text: str) -> bool:
@@ -109,23 +111,23 @@ def _of_collective(key: str, node: Node, target: Target) -> Iterator[Finding]:
     free = [(2, MOST_RANKS)]  # communicators that no entry so far serves: the first match wins
     found: list[Finding] = []
     for entry in node.items:
-        free = _of_entry(_KEYS[key], entry, free, found, target)
+        _of_entry(_KEYS[key], entry, free, found, target)
     yield from found
 
 
 def _of_entry(
     function: str, entry: Node, free: Ranges, found: list[Finding], target: Target
-) -> Ranges:
+) -> None:
     """What one entry of a collective serves is taken from `free`, which is what is left."""
     found += _of_members(entry, _OF_RANKS, "an entry of a collective")
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
     if isinstance(bounds, str):
         found.append(_dropped(entry.line, f'{bounds} is neither a number nor "inf"'))
-        return free
+        return
     if rules is None or rules.kind != "array":
         found.append(_dropped(entry.line, 'a list of rules is wanted under "rules"'))
-        return free
+        return
     where = entry.get("comm_rank_distribution")
     if where is not None and where.value not in _DISTRIBUTIONS:
         found.append(
@@ -140,12 +142,12 @@ def _of_entry(
     served = _common(free, bounds)
     if not served:
         found.append(_unreached(entry.line, "no communicator"))
-        return free
+        return
     choices = _choices(function, rules, found, target)
-    for least, most in served:
+    for least, most in served[:2]:  # the first may be for 2 ranks alone; the others are like these
         found += check(Group(function, entry.line, least, most, choices), target)
-    some = where is not None and where.value in _DISTRIBUTIONS[1:]
-    return free if some else _without(free, bounds)
+    if where is None or where.value not in _DISTRIBUTIONS[1:]:
+        _take(free, bounds)
 
 
 def _choices(
@@ -169,7 +171,7 @@ def _choices(
             found.append(_unreached(rule.line, "no message size"))
         name = ompi_tuned.name_in(function, number, target.versions)
         choices += [Choice(rule.line, low, high, number, name, *numbers) for low, high in served]
-        free = _without(free, bounds)
+        _take(free, bounds)
     choices += [Choice(rules.line, low, high, 0, "") for low, high in free]
     return tuple(sorted(choices, key=lambda one: one.first))
 
@@ -228,20 +230,29 @@ def _unreached(line: int, what: str) -> Finding:
     )  # fmt: skip
 
 
+def _met(free: Ranges, low: int, high: int) -> slice:
+    """Those that have a number from `low` to `high`."""
+    if low > high:
+        return slice(0, 0)
+    begin = bisect_left(free, low, key=itemgetter(1))
+    return slice(begin, bisect_right(free, high, lo=begin, key=itemgetter(0)))
+
+
 def _common(free: Ranges, bounds: tuple[int, int]) -> Ranges:
     low, high = bounds
-    met = [(max(low, first), min(high, last)) for first, last in free]
-    return [(first, last) for first, last in met if first <= last]
+    return [(max(low, first), min(high, last)) for first, last in free[_met(free, low, high)]]
 
 
-def _without(free: Ranges, bounds: tuple[int, int]) -> Ranges:
+def _take(free: Ranges, bounds: tuple[int, int]) -> None:
+    """Leaves in `free` what is outside."""
     low, high = bounds
+    met = _met(free, low, high)
     parts = [
         part
-        for first, last in free
+        for first, last in free[met]
         for part in ((first, min(last, low - 1)), (max(first, high + 1), last))
     ]
-    return sorted({(first, last) for first, last in parts if first <= last})
+    free[met] = [(first, last) for first, last in parts if first <= last]
 
 
 def _bounds(node: Node, low: str, high: str, most: int) -> tuple[int, int] | str:

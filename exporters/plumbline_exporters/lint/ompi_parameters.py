@@ -19,7 +19,7 @@ SWITCH = "coll_tuned_use_dynamic_rules"
 RULES = "coll_tuned_dynamic_rules_filename"
 HAN_SWITCH = "coll_han_use_dynamic_file_rules"
 HAN_RULES = "coll_han_dynamic_rules_filename"
-_SPOILT = re.compile(r"\s+[#;]")
+_SPOILT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {ompi_tuned.prefix(function): function for function in ompi_tuned.COLLECTIVES}
 
 

@@ -14,7 +14,7 @@ from plumbline_exporters.lint.rules_reader import (
     Rule,
     RulesFile,
     Section,
-    look_up,
+    looking_up,
     read,
 )
 from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
@@ -145,8 +145,9 @@ def _crooked(file: RulesFile) -> tuple[Block, Rule] | None:
     for section in file.sections:
         for block in section.blocks:
             alone = [len(rule.lines) == 1 and _fills(rule, held[rule.line]) for rule in block.rules]
+            some = any(alone)
             for rule, has in zip(block.rules, alone, strict=True):
-                if len(rule.lines) > 1 or (any(alone) and not has):
+                if len(rule.lines) > 1 or (some and not has):
                     return block, rule
                 if len(held[rule.line]) == 5 and _begins(rule, held[rule.line]) and not has:
                     return block, rule
@@ -274,10 +275,11 @@ def served(blocks: list[Block]) -> Iterator[tuple[Block, int, int]]:
 def _ranges(sizes: list[int], least: int, most: int) -> Iterator[tuple[int, int, int]]:
     """(which of `sizes` is taken, from, to), from `least` to `most`."""
     starts = sorted({least, *(size for size in sizes if size > least)})
+    look_up = looking_up(sizes)
     first = least
     for start, following in zip(starts, [*starts[1:], most + 1], strict=True):
-        taken = look_up(sizes, start)
-        if following > most or look_up(sizes, following) != taken:
+        taken = look_up(start)
+        if following > most or look_up(following) != taken:
             yield taken, first, following - 1
             first = following
 

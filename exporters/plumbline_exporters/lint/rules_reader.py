@@ -8,7 +8,9 @@ that a count that is wrong shifts all that follows."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -96,8 +98,13 @@ class RulesFile(msgspec.Struct):
 def look_up(sizes: Sequence[int], wanted: int) -> int:
     """Which of `sizes` the library takes: the last that is not above `wanted`, before the first
     that is; the first of all where that one is above already."""
-    above = next((at for at, size in enumerate(sizes) if size > wanted), len(sizes))
-    return max(above - 1, 0)
+    return looking_up(sizes)(wanted)
+
+
+def looking_up(sizes: Sequence[int]) -> Callable[[int], int]:
+    """The same for many that are wanted of the same sizes."""
+    largest = list(accumulate(sizes, max))
+    return lambda wanted: max(bisect_right(largest, wanted) - 1, 0)
 
 
 class _Wrong(Exception):

@@ -1,5 +1,5 @@
-"""Environments: POSIX and C shell files, module files, job scripts, NAME=VALUE lists. Variables of
-every library that is known may stand in them."""
+"""Environments: files of POSIX shells, csh and fish, module files, job scripts, NAME=VALUE lists.
+Variables of every library that is known may stand in them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PRELOAD = "LD_PRELOAD"
 def recognises(name: str, text: str) -> bool:
     if text.startswith(("#!", "#%Module")):
         return True
-    if name.endswith((".sh", ".csh", ".lua", ".env", ".sbatch", ".slurm")):
+    if name.endswith((".sh", ".csh", ".fish", ".lua", ".env", ".sbatch", ".slurm")):
         return True
     return any(_OURS.match(one.name) or one.name == _PRELOAD for one in of_shell(text))
 

@@ -214,6 +214,7 @@ def said_by(*command: str) -> str:
         ("sh", "sh", "plumbline.sh"),
         ("bash", "sh", "plumbline.sh"),
         ("tcsh", "csh", "plumbline.csh"),
+        ("fish", "fish", "plumbline.fish"),
     ],
 )
 def test_lines_in_a_login_file(tmp_path: Path, shell: str, form: str, file: str) -> None:
@@ -222,8 +223,8 @@ def test_lines_in_a_login_file(tmp_path: Path, shell: str, form: str, file: str)
     user = User(tmp_path / "a home", "intelmpi", form)
     user.write(b"# mine\n")
     user.apply(PRESET, library=LIBRARY)
-    read = f"{'source' if form == 'csh' else '.'} '{user.file}'"
-    options = ["-f"] if shell == "tcsh" else ["-e"]
+    read = f"{'.' if form == 'sh' else 'source'} '{user.file}'"
+    options = {"tcsh": ["-f"], "fish": ["--no-config"]}.get(shell, ["-e"])
     found = said_by(shell, *options, "-c", f"{read}\necho $I_MPI_ADJUST_ALLREDUCE")
     assert found == "0:0-2147483647@0-3;3:0-2147483647@4-4;0:0-2147483647@5-2147483647"
     (user.store.path(1) / file).unlink()  # what is lost keeps nobody from logging in

@@ -216,6 +216,7 @@ def test_a_library_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("/usr/bin/zsh", [], ".zprofile", "sh"),
         ("/bin/dash", [".bash_profile"], ".profile", "sh"),
         ("/bin/tcsh", [], ".login", "csh"),
+        ("/usr/bin/fish", [], ".config/fish/config.fish", "fish"),
     ],
 )
 def test_what_a_login_shell_reads(
@@ -225,6 +226,7 @@ def test_what_a_login_shell_reads(
         (home / name).touch()
     monkeypatch.setenv("SHELL", shell)
     monkeypatch.delenv("ZDOTDIR", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
     installation = msgspec.structs.replace(simulated.bench().installation, library=library)
     place = places.place("user", families()["mpich"], installation)
@@ -234,10 +236,10 @@ def test_what_a_login_shell_reads(
 
 
 def test_shells_and_libraries_without_a_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    monkeypatch.setenv("SHELL", "/usr/bin/xonsh")
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
     installation = msgspec.structs.replace(simulated.bench().installation, library=library)
-    with pytest.raises(PlumblineError, match="what /usr/bin/fish reads at login is not known"):
+    with pytest.raises(PlumblineError, match="what /usr/bin/xonsh reads at login is not known"):
         places.place("user", families()["mpich"], installation)
     with pytest.raises(PlumblineError, match="is simulated: nothing is applied"):
         places.place("user", families()["simgrid"], installation)

@@ -166,6 +166,7 @@ def test_formats_are_listed(finished: Finished) -> None:
     assert sorted(names) == [
         "csh",
         "env",
+        "fish",
         "impi-env",
         "json",
         "mca-params",

@@ -48,7 +48,10 @@ def in_shell(text: str, ours: Mapping[str, str]) -> list[str]:
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         for name in ours:
-            if re.search(rf"(?:\b{name}=|\bsetenv\s+{name}\b)", line.partition("#")[0]):
+            if re.search(
+                rf"(?:\b{name}=|\bsetenv\s+{name}\b|\bset\s+-\S+\s+{name}\b)",
+                line.partition("#")[0],
+            ):
                 found.append(f"line {number} sets {name}, which is to be set to {ours[name]}")
     return found
 

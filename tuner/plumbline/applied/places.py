@@ -15,7 +15,7 @@ from plumbline.libraries import Family, Installation
 from plumbline_db.errors import PlumblineError
 
 Scope = Literal["user", "site", "modules"]
-Form = Literal["mca", "sh", "csh", "modulefile", "modulefile-lua"]
+Form = Literal["mca", "sh", "csh", "fish", "modulefile", "modulefile-lua"]
 
 PROFILES = Path("/etc/profile.d")  # what login shells read for everybody
 SITE = Path("/etc/plumbline")
@@ -166,6 +166,9 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
             return home / ".profile", "sh"
         case "sh" | "dash" | "ksh" | "mksh":
             return home / ".profile", "sh"
+        case "fish":
+            named = environment.get("XDG_CONFIG_HOME")
+            return (Path(named) if named else home / ".config") / "fish" / "config.fish", "fish"
     raise PlumblineError(
         f"what {shell} reads at login is not known here: source plumbline.sh of an export "
         "yourself, or use --modules"

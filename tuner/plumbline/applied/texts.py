@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,17 @@ from plumbline.applied.places import Place, Where
 from plumbline.applied.sets import PRELOAD, Source
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
-from plumbline_exporters import csh, env, environment, mca_params, modulefile, ompi_tuned, registry
+from plumbline_exporters import (
+    csh,
+    env,
+    environment,
+    fish,
+    mca_params,
+    modulefile,
+    ompi_tuned,
+    quoting,
+    registry,
+)
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.knobs import is_profile
 
@@ -59,23 +68,30 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
     """What our part of a file is to be: lines with their marks, or the whole of it."""
     folder = made.directory
     about = [
-        f"# {made.library.id}, fingerprint {made.library.fingerprint}",
-        *(f"# campaign {one.id}, {one.nprocs} ranks" for one in [*made.others, made.campaign]),
+        quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
+        *(
+            quoting.comment(f"campaign {one.id}, {one.nprocs} ranks")
+            for one in [*made.others, made.campaign]
+        ),
     ]
     match where.form:
         case "mca":
-            lines = [f"{name} = {value}" for name, value in wanted(where, made).items()]
+            lines = [quoting.mca(name, value) for name, value in wanted(where, made).items()]
         case "sh":
-            script = shlex.quote(str(folder / env.FILE_NAME))
+            script = quoting.sh(str(folder / env.FILE_NAME))
             lines = [f"if [ -r {script} ]; then . {script}; fi"]
         case "csh":
-            script = csh.quoted(str(folder / csh.FILE_NAME))
+            script = quoting.csh(str(folder / csh.FILE_NAME))
             lines = [f"if ( -r {script} ) source {script}"]
+        case "fish":
+            script = quoting.fish(str(folder / fish.FILE_NAME))
+            lines = [f"test -r {script}; and source {script}"]
         case "modulefile":
-            first, *rest = modulefile.files(made)[modulefile.FILE_NAME].splitlines()
+            first, *rest = modulefile.files(made)[modulefile.FILE_NAME].rstrip("\n").split("\n")
             return f"{first}\n" + block(place.name, number, rest)
         case "modulefile-lua":
-            lines = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME].splitlines()
+            text = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME]
+            lines = text.rstrip("\n").split("\n")
             return block(place.name, number, lines, "--")
     return block(place.name, number, [*about, *lines])
 

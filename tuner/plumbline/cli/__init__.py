@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 import click
 
 from plumbline import __version__
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 
 from .lazy import Lazy
+
+# Variables that name files of ours.
+_PLACES = ("PLUMBLINE_", "XDG_", "HOME")
 
 # name -> what it does; the module has the same name, with the function `command`.
 COMMANDS = {
@@ -57,7 +62,11 @@ def plumbline() -> None:
 
 def main() -> None:
     """Entry point. Exit codes: 0 fine, 1 failed, 2 usage, 3 violations found, 75 try later."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what the terminal cannot show has a number
+            stream.reconfigure(errors="backslashreplace")
     try:
+        _require_text()
         status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -69,3 +78,17 @@ def main() -> None:
         click.echo(f"plumbline: {error}", err=True)
         status = error.exit_code
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _require_text() -> None:
+    """Raises UsageError where a path is no text: files, the database and JSON hold UTF-8 alone."""
+    try:
+        given = [*sys.argv[1:], os.getcwd()]
+    except OSError as error:
+        raise UsageError(f"this folder is gone ({error.strerror}): go to another one") from error
+    given += [value for name, value in os.environ.items() if name.startswith(_PLACES)]
+    for one in given:
+        try:
+            one.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{one!r} is no UTF-8: give it a name that is") from error

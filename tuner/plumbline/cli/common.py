@@ -291,14 +291,20 @@ def ratio_words(found: Comparison | None) -> str:
 def print_json(value: object) -> None:
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a name that is no UTF-8, out of somebody's file
+        import json
+
+        text = json.dumps(msgspec.to_builtins(value)).encode()
+    click.echo(msgspec.json.format(text, indent=2).decode())
 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never cuts a table: into a pipe it is as wide as what it prints."""
     from rich.console import Console
 
-    return Console(stderr=stderr, soft_wrap=False, highlight=False)
+    return Console(stderr=stderr, soft_wrap=False, highlight=False, markup=False, emoji=False)
 
 
 def show(*renderables: RenderableType) -> None:
@@ -312,9 +318,13 @@ def show(*renderables: RenderableType) -> None:
         width = None
         if not sys.stdout.isatty() and isinstance(renderable, Table):
             width = max(100, natural_width(renderable))
-        Console(width=width, soft_wrap=not isinstance(renderable, Table), highlight=False).print(
-            renderable
-        )
+        Console(
+            width=width,
+            soft_wrap=not isinstance(renderable, Table),
+            highlight=False,
+            markup=False,
+            emoji=False,
+        ).print(renderable)
 
 
 class Bar:
@@ -326,10 +336,10 @@ class Bar:
 
         self._live = sys.stderr.isatty()
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[launches]} launches, {task.fields[last]}"),
+            TextColumn("{task.fields[launches]} launches, {task.fields[last]}", markup=False),
             console=console(stderr=True),
             transient=True,
             disable=not self._live,

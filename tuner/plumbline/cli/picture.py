@@ -43,7 +43,14 @@ _FORMAT = """<svg xmlns="http://www.w3.org/2000/svg"
 
 
 def write_svg(path: Path, renderables: Iterable[RenderableType], *, columns: int) -> None:
-    console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
+    console = Console(
+        record=True,
+        markup=False,
+        emoji=False,
+        width=columns,
+        file=io.StringIO(),
+        force_terminal=True,
+    )
     for renderable in renderables:
         console.print(renderable)
     svg = console.export_svg(theme=_THEME, code_format=_FORMAT, unique_id="plumbline")

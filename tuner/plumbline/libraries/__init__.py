@@ -6,13 +6,14 @@ needs in the environment. It starts nothing but the library's own tools."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from plumbline import modules
+from plumbline import modules, version
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
@@ -21,6 +22,8 @@ from plumbline_db.records import Library
 
 # Variables that reach a library, or what it stands on, as they are.
 _OF_LIBRARIES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
+# Ids are names of folders and files.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z")
 _BELOW = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
 
 
@@ -164,13 +167,25 @@ def find(prefix: Path | None = None) -> tuple[Family, Installation]:
     for one in real.values():
         installations = one.find(prefix)
         if installations:
-            return one, installations[0]
+            return one, _sound(installations[0])
     where = f"under {prefix}" if prefix else "on PATH"
     raise PlumblineError(
         f"no supported MPI library found {where} (looked for: {', '.join(real)}); "
         "install one (Debian: openmpi-bin libopenmpi-dev), put its mpirun on PATH, or name it with "
         "--mpi PREFIX"
     )
+
+
+def _sound(found: Installation) -> Installation:
+    """Raises PlumblineError where what its tools say of it is no id, or no version."""
+    library = found.library
+    try:
+        version.key(library.version)
+    except ValueError as error:
+        raise PlumblineError(f"the library in {library.prefix}: {error}") from error
+    if not _ID.match(library.id):
+        raise PlumblineError(f"the library in {library.prefix} calls itself {library.id[:200]!r}")
+    return found
 
 
 def _of_module(name: str) -> tuple[Family, Installation]:
@@ -181,7 +196,7 @@ def _of_module(name: str) -> tuple[Family, Installation]:
             if folder in own or one.simulates or Path(folder).name != "bin":
                 continue
             for found in one.find(Path(folder).parent, added):
-                return one, msgspec.structs.replace(found, environment=added)
+                return one, _sound(msgspec.structs.replace(found, environment=added))
     raise PlumblineError(
         f"module {name} puts no supported MPI library on PATH; name the prefix of the installation "
         "(where the module is loaded already, its library is the one without --mpi)"

@@ -39,6 +39,8 @@ _SELECTED = re.compile(
     r"(new communicator: (?P<communicator>\S+)|"
     r"selecting +(?P<name>\w+), priority +(?P<priority>\d+), Enabled)"
 )
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+[A-Za-z0-9.+-]{0,64}\Z")
+_ENUMERATOR = re.compile(r"[^:]*:(?P<number>-?[0-9]{1,18}):(?P<label>.*)\Z", re.DOTALL)
 _INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
 
@@ -60,30 +62,7 @@ class OpenMpi:
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info = installation.mpirun.parent / "ompi_info"
         words = ["--parsable", "--all", "--level", "9"]
-        text = _ompi_info(info, words, installation.environment)
-        fields: dict[str, dict[str, str]] = {}
-        choices: dict[str, dict[str, int]] = {}
-        for line in text.splitlines():
-            words = line.split(":", 6)
-            if len(words) < 7 or words[0] != "mca" or words[3] != "param":
-                continue
-            name, field, value = words[4], words[5], words[6]
-            if field == "enumerator":
-                _, number, label = value.split(":", 2)
-                choices.setdefault(name, {})[label] = int(number)
-            else:
-                fields.setdefault(name, {})[field] = value
-        return {
-            name: Knob(
-                name=name,
-                value=found.get("value", ""),
-                type=found.get("type", ""),
-                writable=found.get("status") == "writeable",
-                choices=choices.get(name, {}),
-                source=found.get("source", "").replace("default", ""),
-            )
-            for name, found in fields.items()
-        }
+        return reported(_ompi_info(info, words, installation.environment))
 
     def environment(self, installation: Installation) -> dict[str, str]:
         del installation
@@ -145,6 +124,36 @@ class OpenMpi:
         return None
 
 
+def reported(text: str) -> dict[str, Knob]:
+    """The parameters that `ompi_info --parsable --all` speaks of. Raises PlumblineError where it
+    says what it never says."""
+    fields: dict[str, dict[str, str]] = {}
+    choices: dict[str, dict[str, int]] = {}
+    for line in text.splitlines():
+        words = line.split(":", 6)
+        if len(words) < 7 or words[0] != "mca" or words[3] != "param":
+            continue
+        name, field, value = words[4], words[5], words[6]
+        if field == "enumerator":
+            match = _ENUMERATOR.match(value)
+            if match is None:
+                raise PlumblineError(f"ompi_info says {line[:200]!r}: is this Open MPI?")
+            choices.setdefault(name, {})[match["label"]] = int(match["number"])
+        else:
+            fields.setdefault(name, {})[field] = value
+    return {
+        name: Knob(
+            name=name,
+            value=found.get("value", ""),
+            type=found.get("type", ""),
+            writable=found.get("status") == "writeable",
+            choices=choices.get(name, {}),
+            source=found.get("source", "").replace("default", ""),
+        )
+        for name, found in fields.items()
+    }
+
+
 def _folders(prefix: Path | None) -> list[Path]:
     """Where programs may lie, each once: a folder on PATH may be a link to another."""
     if prefix is not None:
@@ -162,29 +171,40 @@ def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None
     if mpirun is None or info is None:
         return None
     text = _ompi_info(Path(info), ["--parsable"], added)
-    version = _field(text, "ompi:version:full")
     mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
+    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"])
+    return Installation(
+        library=described(text, folder.parent, facts),
+        mpirun=Path(mpirun),
+        mpicc=Path(mpicc) if mpicc else None,
+    )
+
+
+def described(text: str, where: Path, facts: list[str]) -> Library:
+    """The library under `where` that `ompi_info --parsable` speaks of; `facts` tell its builds
+    apart too. Raises PlumblineError where it says what it never says."""
+    version = _field(text, "ompi:version:full")
+    if not _VERSION.match(version):
+        raise PlumblineError(f"ompi_info says it is version {version[:200]!r}: is this Open MPI?")
     # One that was moved (a Python wheel) names the prefix that it was built for.
     prefix = _field(text, "path:prefix")
-    if not Path(prefix, "bin").is_dir():
-        prefix = str(folder.parent)
+    if not os.path.isdir(os.path.join(prefix, "bin")):
+        prefix = str(where)
     # What tells builds apart: configuration and component versions, not times and users.
     identity = [
         line
         for line in text.splitlines()
         if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
     ]
-    identity += built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"])
-    library = Library(
+    return Library(
         id=f"openmpi-{version}",
         family="openmpi",
         version=version,
         version_string=f"Open MPI v{version}",
         prefix=prefix,
-        fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+        fingerprint=hashlib.sha256("\n".join([*identity, *facts]).encode()).hexdigest()[:16],
         build=_build(text),
     )
-    return Installation(library=library, mpirun=Path(mpirun), mpicc=Path(mpicc) if mpicc else None)
 
 
 def _to_hosts(placement: Placement, reach: Reach) -> list[str]:

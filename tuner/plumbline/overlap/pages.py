@@ -135,7 +135,7 @@ def _opened(db_path: Path) -> Iterator[Database]:
         try:
             yield db
         except UsageError as error:
-            raise HTTPException(404, str(error)) from error
+            raise HTTPException(404, "there is no such campaign") from error
 
 
 def _state(db: Database, one: Stored) -> Hashable:

@@ -6,17 +6,20 @@ too; deciding what to try is not."""
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from plumbline import version
+from plumbline import toml, version
 from plumbline.libraries import Knob
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
+
+# An MCA parameter or a variable; an option of SimGrid's has a slash.
+_KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -303,12 +306,11 @@ def _needed(entry: FunctionSpace) -> Iterable[str]:
 
 
 def load(path: Path) -> Space:
+    name = f"search space {path}"
     try:
-        space = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Space)
-    except OSError as error:
-        raise PlumblineError(f"cannot read search space {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise UsageError(f"search space {path}: {error}") from error
+        space = msgspec.convert(toml.read(path, name), Space)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name}: {error}") from error
     _check(path, space)
     return space
 
@@ -412,6 +414,9 @@ def _check(path: Path, space: Space) -> None:
     ]
     groups += [(one, [one.knob]) for one in space.setting]
     groups += [(ignored, ignored.knobs) for ignored in space.ignored]
+    for knob in space.knobs():
+        if not _KNOB.match(knob):
+            raise UsageError(f"search space {path}: {knob!r} is no name of a parameter")
     for place, knob in ((place, knob) for place, knobs in groups for knob in knobs):
         if any(place.meets(other) for other in seen.setdefault(knob, [])):
             raise UsageError(f"search space {path}: {knob} stands there twice")

@@ -68,7 +68,7 @@ def before_after_table(
 def natural_width(renderable: RenderableType) -> int:
     """Columns that a table needs to be drawn in one piece. A pipe has no width of its own, and rich
     takes 80 for it; `Console(width=natural_width(table))` does not fold."""
-    return Console(width=10_000).measure(renderable).maximum
+    return Console(width=10_000, markup=False, emoji=False).measure(renderable).maximum
 
 
 def _table(

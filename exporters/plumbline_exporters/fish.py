@@ -1,0 +1,53 @@
+"""A file that fish sources before mpirun: what plumbline.sh sets, without the preload library.
+Variants are in force for what `plumbline-run` starts."""
+
+from __future__ import annotations
+
+import re
+
+from plumbline_exporters import environment, installed, quoting, run_script
+from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.registry import exporter
+
+FILE_NAME = "plumbline.fish"
+
+_CHECK = """\
+# With another version nothing is set. (PLUMBLINE_CHECKED: somebody has looked already.)
+set -l plumbline_said ""
+if not set -q PLUMBLINE_CHECKED
+    set plumbline_said (/bin/sh -c {question})
+end
+if test -n "$plumbline_said"; and not string match -qr -- {pattern} "$plumbline_said"
+    echo "plumbline.fish: nothing is set, for it was made for "{library}", and {tool} on PATH" \\
+        "says: $plumbline_said; put the other one on PATH first, or run a campaign for this" >&2
+else
+"""
+
+
+@exporter(
+    "fish",
+    "file for fish to source before mpirun",
+    needs=(*environment.NEEDS, environment.WRAPPER),
+)
+def files(bundle: Bundle) -> dict[str, str]:
+    lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
+    path = quoting.fish(str(bundle.directory / FILE_NAME))
+    lines.append(quoting.comment(f"Use: source {path}"))
+    if any(is_profile(winner) for winner in bundle.winners):
+        wrapper = bundle.directory / run_script.FILE_NAME
+        lines.append(quoting.comment(f"Variants are in force for what is started by {wrapper}"))
+    sets = [
+        f"set -gx {name} {quoting.fish(value)}"
+        for name, value in environment.variables(bundle).items()
+    ]
+    asked = installed.question(bundle.library)
+    if asked is None or not sets:
+        return {FILE_NAME: "\n".join([*lines, *sets]) + "\n"}
+    check = _CHECK.format(
+        question=quoting.fish(f"{asked.command} 2>/dev/null </dev/null | head -n 1"),
+        pattern=quoting.fish(re.escape(asked.answer) + "([^0-9.]|$)"),
+        library=quoting.fish(quoting.said(bundle.library.id)),
+        tool=asked.tool,
+    )
+    return {FILE_NAME: "\n".join([*lines, check]) + "\n".join([*sets, "end"]) + "\n"}

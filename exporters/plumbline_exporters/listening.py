@@ -1,0 +1,119 @@
+"""How `plumbline serve` listens: how many connections there may be, how long one of them may take,
+and how much is logged of what strangers send."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# Far below the 1024 files that a process may have open. Prometheus and a few people need a handful.
+CONNECTIONS = 64
+# A request's head must be there, and an answer taken, so many seconds after the one before.
+HEAD_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
+HEAD_BYTES = 16 * 1024
+# The same words are logged once in so many seconds.
+QUIET_SECONDS = 60.0
+_MOST_WORDS = 100  # of different kinds that are remembered
+
+
+class Patience(H11Protocol):
+    """uvicorn waits for ever for a head that has begun, and for a client that takes no answer; and
+    it lets any number of connections wait. Here each wait has an end, and connections that are too
+    many are closed at once."""
+
+    _end: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            self.logger.warning("more than %d connections: one is closed", CONNECTIONS)
+            transport.abort()
+        else:
+            self._wait(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._wait(ANSWER_SECONDS)
+
+    def on_response_complete(self) -> None:
+        self._wait(HEAD_SECONDS)
+        super().on_response_complete()
+
+    def _wait(self, seconds: float) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        self._end = self.loop.call_later(seconds, self.transport.abort)
+
+
+class Sparing(logging.Filter):
+    """Lets the same words (before values are put in) through once in QUIET_SECONDS, and says then
+    how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        words = str(record.msg)[:200]
+        if words not in self._last and len(self._last) >= _MOST_WORDS:
+            words = "of other kinds"
+        last = self._last.get(words)
+        if last is not None and record.created - last < QUIET_SECONDS:
+            self._left_out[words] = self._left_out.get(words, 0) + 1
+            return False
+        self._last[words] = record.created
+        left_out = self._left_out.pop(words, 0)
+        if left_out:
+            record.msg = f"{record.getMessage()} ({left_out} more like this were left out)"
+            record.args = ()
+        return True
+
+
+def config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=Patience,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        backlog=CONNECTIONS,
+        timeout_keep_alive=int(HEAD_SECONDS),
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        log_config=LOGGING,
+        log_level="warning",
+    )
+
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"sparing": {"()": Sparing}},
+    "formatters": {"plain": {"format": "plumbline: %(levelname)s: %(message)s"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "plain",
+            "filters": ["sparing"],
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+}

@@ -1,0 +1,231 @@
+"""Readers of what comes from outside, in Python: one function each. Whatever the bytes are, it
+returns, or raises PlumblineError; anything else is a finding."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline import application, campaign_file, guidelines, known_parameters, recorded
+from plumbline.launch import parts
+from plumbline.libraries import openmpi
+from plumbline.plan import Plan, PlanCase
+from plumbline.search import space
+from plumbline_db import ndjson, runs
+from plumbline_db.connection import Database
+from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters import ompi_site
+from plumbline_exporters.lint import formats
+from plumbline_exporters.lint.finding import Context
+from plumbline_exporters.ompi_site import Rule
+from tests.db import build
+from tests.exporters import hostile
+from tests.exporters.bundles import library
+from tests.tuner.families.recorded import openmpi as recorded_openmpi
+
+ROOT = Path(__file__).parents[2]
+KEPT = Path(__file__).with_name("corpora")
+_FOLDER = Path(tempfile.mkdtemp(prefix="plumbline-fuzz-"))
+
+
+class Reader(NamedTuple):
+    """`seeds`: inputs that it takes; what it once stumbled over is kept under corpora/NAME."""
+
+    read: Callable[[bytes], object]
+    seeds: Callable[[], Iterable[bytes]]
+
+    def inputs(self, name: str) -> list[bytes]:
+        kept = sorted(path for path in (KEPT / name).glob("*") if path.is_file())
+        return [*self.seeds(), *(path.read_bytes() for path in kept)]
+
+
+def _file(data: bytes, name: str = "input") -> Path:
+    path = _FOLDER / name
+    path.write_bytes(data)
+    return path
+
+
+def _all(pattern: str) -> Callable[[], Iterable[bytes]]:
+    return lambda: [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
+
+
+def _rules(data: bytes) -> None:
+    text = data.decode("utf-8", errors="replace")
+    for format in formats.formats().values():
+        format.recognises("rules", text)
+        formats.check(text, format, Context("", _known()))
+        format.refers(text)
+    openmpi.rules_canary(text)
+    ours = {"MPI_Bcast": {4: [Rule(0), Rule(8, 1, ours=True), Rule(64)]}}
+    ompi_site.joined(ours, text, library("4.1.8"), unsafe=False)
+
+
+@cache
+def _known() -> tuple[object, ...]:
+    return known_parameters.known(ROOT / "search-spaces")
+
+
+def _site_rules() -> list[bytes]:
+    table = {"MPI_Bcast": {0: [Rule(0)], 4: [Rule(0), Rule(8, 1), Rule(UNBOUNDED_BYTES)]}}
+    lines = [f"{len(table)}", "7", "2", "0", "1", "0 0 0 0", "4", "2", "0 0 0 0", "8 1 0 0"]
+    return [
+        "\n".join(lines).encode() + b"\n",
+        b"rule-file-version-2\n# x\n" + "\n".join(lines).encode() + b" 7\n",
+        b'{"rule_file_version": 3, "module": "tuned", "collectives": {"bcast": [{"comm_size_min":'
+        b' 4, "comm_size_max": "inf", "rules": [{"msg_size_min": 8, "msg_size_max": 9, "alg": 1},'
+        b' {"alg": "binomial", "faninout": 4}]}]}}',
+        b'{"collective=bcast": {"comm_type=intra": {"comm_size<=4": {"algorithm=MPIR_Bcast_intra_'
+        b'binomial": {}}, "comm_size=any": {"algorithm=MPIR_Bcast_intra_smp": {}}}}}',
+        b"1 # collectives\nbcast\n1\n2\n1\n1\n2\n0 han\n1024 tuned\n",
+        b"coll_tuned_use_dynamic_rules = 1\ncoll_tuned_bcast_algorithm = 6 # x\n--mca btl tcp\n",
+        b"export I_MPI_ADJUST_BCAST='1:0-8@2-4;2:9-64'\nsetenv MV2_INTER_BCAST_TUNING "
+        b"2:0-8192,5:8193-+\nmpirun -x A=1 --mca coll_tuned_bcast_algorithm 1 ./a \\\n  b\n",
+        b'set -gx OMPI_MCA_coll_tuned_priority 99\nsetenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "x")',
+    ]
+
+
+def _ompi_info(data: bytes) -> None:
+    text = data.decode(errors="replace")
+    openmpi.reported(text)
+    openmpi.described(text, Path("/opt/openmpi"), [])
+
+
+def _calls(data: bytes) -> None:
+    path = _FOLDER / "calls"
+    path.mkdir(exist_ok=True)
+    half = len(data) // 2
+    for inputs in ([data], [data[:half], data[half:]]):
+        for old in path.glob("*"):
+            old.unlink()
+        for number, part in enumerate(inputs):
+            (path / f"{number}.calls").write_bytes(part)
+        found = recorded.ranks(path)
+        one = recorded.application(found, version="", command=[], started="", status=0)
+        application.read(_file(msgspec.json.encode(one), "application"))
+
+
+def calls_file(
+    *entries: tuple[int, ...], rank: int = 0, nprocs: int = 4, functions: int = 2, **head: int
+) -> bytes:
+    """Of the layout of collectives-alt/preload/calls.c."""
+    names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Bcast", b"MPI_Reduce"))
+    header = recorded._HEADER.pack(
+        b"PLCALLS1", 1, head.get("header_bytes", 320 + len(names)), 48,
+        head.get("capacity", len(entries)), rank, nprocs, functions, 1, 7,
+        head.get("elapsed_ns", 10**9), head.get("lost", 0), b"Open MPI v4.1.4",
+    )  # fmt: skip
+    return header + names + b"".join(recorded._ENTRY.pack(*entry) for entry in entries)
+
+
+def _plan(data: bytes) -> None:
+    """What enters a plan is a word of it, and no more."""
+    words = data.decode("utf-8", errors="surrogateescape").split("|")
+    cases = [
+        PlanCase(function=one, bytes=len(one), variant=words[-1], knobs=((words[0], one),))
+        for one in words
+    ]
+    text = Plan(name=words[0], seed=1, cases=tuple(cases)).text()
+    found = parts.case_lines(text)
+    assert list(found) == list(range(len(cases))), text
+    for one, line in zip(words, found.values(), strict=True):
+        assert parts.words_of(line)["function"] == one
+    parts.split(text)
+
+
+def _record(data: bytes) -> None:
+    for partial in (False, True):
+        ndjson.decode(_file(data), partial=partial)
+
+
+_stored = itertools.count()
+
+
+@cache
+def _database() -> Database:
+    db = Database.open(_FOLDER / "plumbline.db", write=True)
+    build.started(db)
+    return db
+
+
+def _store(data: bytes) -> None:
+    """What is read of a launch can be kept, or is refused."""
+    records = ndjson.decode(_file(data))
+    runs.put(_database(), build.run(sequence=next(_stored)), records)
+
+
+def _records() -> list[bytes]:
+    knobs = {"c1": {"coll_tuned_priority": "9"}}
+    cases = [build.Timed(), build.Timed(config="c1"), build.Timed(outcome="wrong", bytes=8)]
+    written = build.records(build.run(), cases, blocks=2, reps=3, knobs=knobs)
+    return [b"".join(msgspec.json.encode(one) + b"\n" for one in written)]
+
+
+def _exports(data: bytes) -> None:
+    """Texts with bars between: what people read, a folder, values. Asked of all shells."""
+    text, folder, *values = (data.decode("utf-8", errors="surrogateescape") + "||").split("|")
+    wanted = {f"t_{number}": f"x{value}" for number, value in enumerate(values)}
+    inside = _FOLDER / "inside"
+    shutil.rmtree(inside, ignore_errors=True)
+    inside.mkdir()
+    for name, reader in hostile.READERS.items():
+        if reader is None:
+            continue
+        place = _FOLDER / "exports"
+        shutil.rmtree(place, ignore_errors=True)
+        given = hostile.made(Path("/x" + folder.replace("\0", "")), text, wanted)
+        hostile.written(given, place)
+        found = hostile.heard(reader, place, inside)
+        said = {f"OMPI_MCA_{one}": value for one, value in wanted.items()}
+        assert found == said or name == hostile.INEXACT
+        assert hostile.heard(reader, place, inside, text.replace("\0", "")) in ({}, found)
+        assert not (inside / hostile.CARRIED_OUT).exists()
+
+
+READERS: dict[str, Reader] = {
+    "plan-writer": Reader(_plan, lambda: [b"MPI_Bcast|MPI_Reduce", b"a=b|c#d|e f", b"name:k=4"]),
+    "record": Reader(_record, _records),
+    "store": Reader(_store, _records),
+    "campaign": Reader(
+        lambda data: campaign_file.tasks(_file(data, "campaign.toml"), {}, None),
+        _all("docs/examples/*.toml"),
+    ),
+    "search-space": Reader(
+        lambda data: space.load(_file(data, "space.toml")), _all("search-spaces/*.toml")
+    ),
+    "guidelines": Reader(
+        lambda data: guidelines.load(_file(data, "guidelines.toml")),
+        _all("tuner/plumbline/guidelines.toml"),
+    ),
+    "rules": Reader(_rules, _site_rules),
+    "ompi-info": Reader(
+        _ompi_info,
+        lambda: [recorded_openmpi.INFO.encode(), recorded_openmpi.ALL.encode()],
+    ),
+    "calls": Reader(
+        _calls,
+        lambda: [
+            calls_file((1024, 10, 4000, 100, 0, 4, 1, 4), (-1, 1, 9, 9, 1, 2, 0, 0)),
+            calls_file((8, 1, 1, 1, 1, 4, 1, 4)) + calls_file((8, 2, 9, 1, 1, 4, 1, 4), rank=1),
+        ],
+    ),
+    "application": Reader(
+        lambda data: application.read(_file(data)),
+        lambda: [
+            b'{"record":"application","schema":1,"version":"0","command":["a"],"started":"",'
+            b'"status":0,"library":"x","nprocs":4,"ranks":4,"finished":4,"seconds":1.0,"lost":0,'
+            b'"calls":[{"function":"MPI_Bcast","nprocs":4,"nodes":1,"ppn":4,"bytes":8,"calls":1.0,'
+            b'"seconds":1e-3,"fastest_seconds":1e-6,"work_seconds":1e-4}]}'
+        ],
+    ),
+    "exports": Reader(
+        _exports,
+        lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()],
+    ),
+}

@@ -1,0 +1,47 @@
+"""A short share of `make fuzz`: what was kept, and some hundred inputs that are nearly right."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from plumbline_db.errors import PlumblineError
+from tests.fuzz import in_c
+from tests.fuzz.mutation import mutants
+from tests.fuzz.readers import KEPT, READERS
+from tests.probes.conftest import build  # noqa: F401
+
+_INPUTS = {"exports": 3, "rules": 150}  # of readers that take their time
+_MANY = 400
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_in_python(name: str) -> None:
+    reader = READERS[name]
+    inputs = reader.inputs(name)
+    for data in itertools.islice(mutants(inputs, 1), len(inputs) + _INPUTS.get(name, _MANY)):
+        try:
+            reader.read(data)
+        except PlumblineError:
+            continue
+        except Exception as error:  # the input is what somebody wants to see
+            pytest.fail(f"{data!r}: {error!r}")
+
+
+@pytest.mark.parametrize("name", in_c.READERS)
+def test_readers_in_c(name: str, build: Path, tmp_path: Path) -> None:  # noqa: F811
+    program = in_c.program(build, name, tmp_path / name)
+    seeds = [path.read_bytes() for path in sorted((KEPT / name).iterdir())]
+    files = []
+    for number, data in enumerate(itertools.islice(mutants(seeds, 1), 2000)):
+        files.append(tmp_path / f"{number}.input")
+        files[-1].write_bytes(data)
+    done = subprocess.run([program, *files], capture_output=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_every_kept_input_has_a_reader() -> None:
+    assert {path.name for path in KEPT.iterdir()} <= {*READERS, *in_c.READERS}
