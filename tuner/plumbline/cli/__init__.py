@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 
 import click
 
-from plumbline import __version__
+from plumbline import __version__, ending
 from plumbline_db.errors import PlumblineError
 
 from .lazy import Lazy
@@ -58,13 +60,18 @@ def plumbline() -> None:
 def main() -> None:
     """Entry point. Exit codes: 0 fine, 1 failed, 2 usage, 3 violations found, 75 try later."""
     try:
-        status = plumbline.main(prog_name="plumbline", standalone_mode=False)
+        with ending.by_signals():
+            status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except click.Abort:
-        click.echo("interrupted; what was measured is kept, the same command continues", err=True)
-        status = 130
+    except click.Abort as abort:
+        cause = abort.__cause__
+        number = cause.signal if isinstance(cause, ending.Ended) else signal.SIGINT
+        how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            click.echo(f"{how}; what was measured is kept, the same command continues", err=True)
+        status = 128 + number
     except PlumblineError as error:
         click.echo(f"plumbline: {error}", err=True)
         status = error.exit_code
