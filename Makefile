@@ -39,8 +39,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-scale fuzz check bench bench-power bench-scale bench-search \
-        bench-search-machine lock install clean distclean
+        test-campaigns test-applications test-kills test-scale fuzz check bench bench-power bench-scale \
+        bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -78,6 +78,9 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
 	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
 	        tests/tuner/planted_wrong_campaign.py tests/tuner/three_campaigns.py
+
+test-kills: setup $(STAMPS)/test-packages build  ## campaigns that are killed: at 120 moments, before each rename (some 20 minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py
 
 test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

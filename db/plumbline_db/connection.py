@@ -9,7 +9,6 @@ access to the folder can read.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, Self
 
 import apsw
 
-from plumbline_db import schema
+from plumbline_db import schema, scratch
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.lock import WriterLock
 
@@ -229,25 +228,18 @@ def check(path: Path) -> list[str]:
 def backup(path: Path, target: Path) -> None:
     """A whole, consistent copy at `target`, also while a campaign is writing.
 
-    SQLite's online backup into a temporary file in the same folder, then renamed. An earlier backup
-    is replaced; any other file is not."""
+    SQLite's online backup into a temporary folder beside it, then renamed. An earlier backup is
+    replaced; any other file is not."""
     target = Path(target).absolute()
     if target.exists():
         if target.samefile(path):
             raise PlumblineError(f"{target} is the database itself: name another file")
         schema.recognise(target)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with Database.open(path) as db, explained(target):
+    with Database.open(path) as db, explained(target), scratch.replacing(target) as part:
+        copy = apsw.Connection(str(part))
         try:
-            copy = apsw.Connection(str(part))
-            try:
-                with copy.backup("main", db._connection, "main") as progress:
-                    progress.step()
-                copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
-            finally:
-                copy.close()
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
-            part.rename(target)
+            with copy.backup("main", db._connection, "main") as progress:
+                progress.step()
+            copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
         finally:
-            part.unlink(missing_ok=True)
+            copy.close()

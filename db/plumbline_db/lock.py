@@ -10,6 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from plumbline_db import own
 from plumbline_db.errors import PlumblineError, TryLaterError
 
 
@@ -19,7 +20,7 @@ class WriterLock:
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + ".lock")
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = own.open_lock(self.path, database, database.parent)
         except OSError as error:
             raise PlumblineError(
                 f"cannot write {self.path}: {error.strerror}; ask the owner of {self.path.parent} "
@@ -33,6 +34,12 @@ class WriterLock:
             raise TryLaterError(
                 f"{database} is being written by process {holder or '(unknown)'}: "
                 "try again when it has finished, or name another file with --db"
+            ) from error
+        except OSError as error:
+            os.close(self._file)
+            raise PlumblineError(
+                f"{self.path} cannot be locked ({error.strerror}): put the database on a local "
+                "disk with --db"
             ) from error
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)

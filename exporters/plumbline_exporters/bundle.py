@@ -14,6 +14,10 @@ from plumbline_db.layout import fixed, layout
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
 from plumbline_exporters import quoting
 
+# In the head of every file, for the checksum of all that stands around it (registry.texts).
+SUM = "sum"
+NO_SUM = "0" * 16
+
 # The kind of the event that keeps the text of the site's rules file.
 SITE_RULES = "rules file of the site"
 
@@ -145,7 +149,7 @@ def heading(bundle: Bundle, what: str) -> list[str]:
                 f"measured from {one.started} to {one.finished}; intervals are of that time, and "
                 "other hours lie further apart"
             )
-    lines.append(f"written   {bundle.created}")
+    lines += [f"written   {bundle.created}", f"{SUM}       {NO_SUM}"]
     for one in [*bundle.others, campaign]:
         if fixed(one):
             lines.append(f"measured under {fixed(one)}")

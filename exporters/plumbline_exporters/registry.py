@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import NO_SUM, SUM, Bundle
 
 MODULES = (
     "ompi_rules",
@@ -93,29 +95,57 @@ def exporters(family: str = "") -> dict[str, Exporter]:
     }
 
 
-def write(bundle: Bundle, formats: Sequence[str]) -> list[Export]:
+def write(bundle: Bundle, formats: Sequence[str], *, force: bool = False) -> list[Export]:
     """Write the files of these formats, and of those they need, into `bundle.directory`.
 
-    All texts are made before the first is written, so that a refusal leaves the folder as it was;
-    a file that refers to others is written after them, each by temporary name, fsync and rename."""
+    All are made, and on disk, before the first takes its place by rename, so that a refusal leaves
+    the folder as it was. A file that is not as Plumbline wrote it is refused, unless `force`."""
     if not bundle.directory.is_absolute():
         raise ValueError(f"{bundle.directory} is not absolute")
-    made = texts(bundle, formats)
+    made = [(format, name, text.encode()) for format, name, text in texts(bundle, formats)]
     try:
         bundle.directory.mkdir(parents=True, exist_ok=True)
-        return [
-            Export(
-                format=format,
-                path=str(bundle.directory / name),
-                sha256=_replace(bundle.directory / name, text.encode()),
-                created=bundle.created,
-            )
-            for format, name, text in made
-        ]
+        if not force:
+            _require_ours([bundle.directory / name for _, name, _ in made])
+        with scratch.folder(bundle.directory) as part:
+            for _, name, data in made:
+                _write(part / name, data)
+            for _, name, _ in made:
+                (part / name).rename(bundle.directory / name)
     except OSError as error:
         raise PlumblineError(
             f"cannot write in {bundle.directory}: {error.strerror}; name another folder"
         ) from error
+    return [
+        Export(
+            format=format,
+            path=str(bundle.directory / name),
+            sha256=hashlib.sha256(data).hexdigest(),
+            created=bundle.created,
+        )
+        for format, name, data in made
+    ]
+
+
+def is_ours(path: Path) -> bool:
+    """Whether it is as Plumbline wrote it: a file with its own checksum in its head."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    data = path.read_bytes()
+    found = _sum(b"[0-9a-f]{%d}" % len(NO_SUM)).search(data)
+    if found is None:
+        return False
+    return _digest(_sum(found[2]).sub(rb"\g<1>" + NO_SUM.encode(), data)) == found[2]
+
+
+def _require_ours(paths: Sequence[Path]) -> None:
+    theirs = [str(path) for path in paths if os.path.lexists(path) and not is_ours(path)]
+    if theirs:
+        raise PlumblineError(
+            f"{', '.join(theirs)}: there already, and not as Plumbline wrote it: name another "
+            "folder (`plumbline apply` puts winners into files of yours), or replace it by "
+            "`plumbline export --force`"
+        )
 
 
 def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -132,7 +162,7 @@ def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
                 f"there are {', '.join(sorted(exporters(ours)))}"
             )
     return [
-        (format.name, name, text)
+        (format.name, name, _with_sum(text))
         for format in chosen
         for name, text in format.files(bundle).items()
     ]
@@ -155,18 +185,23 @@ def _with_needs(formats: Sequence[str], family: str) -> list[Exporter]:
     return list(ordered.values())
 
 
-def _replace(path: Path, data: bytes) -> str:
-    """The file is the old one or the new one, whatever happens. Returns the SHA-256."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if data.startswith(b"#!"):
-            mode = part.stat().st_mode
-            part.chmod(mode | (mode & 0o444) >> 2)
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return hashlib.sha256(data).hexdigest()
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    if data.startswith(b"#!"):
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)
+    scratch.sync(path)
+
+
+def _with_sum(text: str) -> str:
+    """With its checksum wherever the head leaves room for it."""
+    data = text.encode()
+    return _sum(NO_SUM.encode()).sub(rb"\g<1>" + _digest(data), data).decode()
+
+
+def _sum(digits: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"\b(" + SUM.encode() + rb"\W+)(" + digits + rb")\b")
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest()[: len(NO_SUM)].encode()

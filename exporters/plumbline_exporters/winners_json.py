@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import NO_SUM, SUM, Bundle
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.json"
@@ -16,6 +16,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         "format": "plumbline-winners",
         "version": 1,
         "created": bundle.created,
+        SUM: NO_SUM,
         "machine": bundle.machine,
         "library": bundle.library,
         "campaign": bundle.campaign,

@@ -6,16 +6,20 @@ import hashlib
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from plumbline_db import scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
-from plumbline_exporters.bundle import Bundle, load_bundle
-from plumbline_exporters.registry import exporter, exporters, write
+from plumbline_exporters.bundle import NO_SUM, Bundle, load_bundle
+from plumbline_exporters.registry import _with_sum, exporter, exporters, is_ours, write
 from tests.db import build
 from tests.exporters.bundles import bundle, everywhere, tuned, variant
 
@@ -150,6 +154,89 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_relative_folder_is_a_bug() -> None:
     with pytest.raises(ValueError, match="not absolute"):
         write(placed(Path("out")), ["json"])
+
+
+@pytest.mark.parametrize("name", list(exporters()))
+def test_every_file_says_that_it_is_as_it_was_written(name: str, tmp_path: Path) -> None:
+    given = bundle(*FULL_OF.get(name, FULL))
+    for file, text in exporters()[name].files(given).items():
+        assert NO_SUM in text
+        path = tmp_path / file
+        path.write_text(_with_sum(text))
+        assert is_ours(path)
+        path.write_text(path.read_text().replace("node1", "node2"))
+        assert not is_ours(path)
+
+
+def test_what_is_as_it_was_written_is_replaced(tmp_path: Path) -> None:
+    write(placed(tmp_path), ["env", "json"])
+    exports = write(placed(tmp_path, FULL[0]), ["env", "json"])
+    for one in exports:
+        assert hashlib.sha256(Path(one.path).read_bytes()).hexdigest() == one.sha256
+    assert "gather_binomial" not in (tmp_path / "plumbline.json").read_text()
+
+
+@pytest.mark.parametrize("whose", ["foreign", "changed", "link", "folder"])
+def test_what_is_not_ours_is_refused_and_replaced_by_force(tmp_path: Path, whose: str) -> None:
+    """Before any file is written."""
+    out, mine = tmp_path / "out", tmp_path / "mine"
+    write(placed(out), ["mca-params"])
+    file = out / "mca-params.conf"
+    mine.write_text("btl = self,vader\n")
+    if whose == "foreign":
+        file.write_text("btl = self,vader\n")
+    elif whose == "changed":
+        file.write_text(file.read_text() + "btl = self,vader\n")
+    else:
+        file.unlink()
+        file.symlink_to(mine) if whose == "link" else file.mkdir()
+    before = {path: path.is_file() and path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(PlumblineError, match=r"mca-params\.conf: .*plumbline apply.*--force"):
+        write(placed(out, FULL[0]), ["json", "mca-params"])
+    assert {path: path.is_file() and path.read_bytes() for path in out.iterdir()} == before
+    if whose != "folder":
+        write(placed(out, FULL[0]), ["json", "mca-params"], force=True)
+        assert is_ours(file)
+    assert mine.read_text() == "btl = self,vader\n"
+
+
+def test_what_a_killed_export_has_left_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each rename; also with the same process id, as in a container. It goes with the next
+    one."""
+    root = Path(__file__).parents[2]
+    folders = os.pathsep.join(str(root / one) for one in ("", "tuner", "db", "exporters"))
+    files = ["ompi-rules.conf", "plumbline.json", "plumbline.profile", "plumbline.sh"]
+    for renames in range(5):
+        words = [sys.executable, "-c", KILLED, str(tmp_path), str(renames)]
+        ran = subprocess.run(words, env=os.environ | {"PYTHONPATH": folders}, check=False)
+        assert ran.returncode == (0 if renames == 4 else -signal.SIGKILL)
+        left = [name for name in os.listdir(tmp_path) if name not in files]
+        assert len(left) == (renames < 4)
+    (tmp_path / f".plumbline.json.{os.getpid()}.part").touch()
+    monkeypatch.setattr(scratch, "_cleared", set())
+    write(placed(tmp_path), ["env", "json"])
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.exporters.test_registry import placed, write
+
+left = int(sys.argv[2])
+real = os.rename
+
+def rename(*words, **options):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    return real(*words, **options)
+
+os.rename = rename
+write(placed(Path(sys.argv[1])), ["env", "json"])
+"""
 
 
 def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from plumbline import libraries, paths, process
+from plumbline import libraries, paths, sessions
 from plumbline.words import counted
 from plumbline_db import campaigns, connection, runs
 from plumbline_db.connection import Database
@@ -87,7 +87,7 @@ def kill(campaign: subprocess.Popen[bytes]) -> None:
     campaign.kill()
     campaign.communicate()
     for session in children:
-        for pid in process._members(session):
+        for pid in sessions.members(session):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -66,6 +66,15 @@ def test_files_of_an_older_version_have_no_note(tmp_path: Path) -> None:
         assert claim(db, database, build.CAMPAIGN) == folder
 
 
+def test_a_note_that_was_cut_by_a_kill_is_written_again(tmp_path: Path) -> None:
+    folder = claimed(tmp_path / "plumbline.db")
+    whole = (folder / NOTE).read_text()
+    for text in ("", whole[:20]):
+        (folder / NOTE).write_text(text)
+        assert claimed(tmp_path / "plumbline.db") == folder
+        assert (folder / NOTE).read_text() == whole
+
+
 def test_a_folder_that_got_nothing_goes(tmp_path: Path) -> None:
     folder = claimed(tmp_path / "plumbline.db")
     (folder / "plumbline.sh").write_text("true\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -87,6 +89,51 @@ def test_a_limit_ends_the_whole_session(tmp_path: Path, monkeypatch: pytest.Monk
     assert done.status == -signal.SIGKILL
     parent, child = map(int, done.stdout.split())
     assert ends(parent) and ends(child)
+
+
+STUBBORN = """
+import sys
+from plumbline import ending, process
+process.GRACE_SECONDS = float(sys.argv[1])
+text = "trap '' TERM INT HUP; sleep 60 & echo $$ $! >pids.part; mv pids.part pids; wait; wait; wait"
+try:
+    with ending.by_signals():
+        process.run(["/bin/sh", "-c", text], timeout_seconds=60)
+except ending.Ended as ended:
+    sys.exit(ended.signal)
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "grace_seconds"),
+    [
+        ([signal.SIGKILL], 0.1),  # who takes its place waits three seconds
+        ([signal.SIGTERM], 0.1),
+        ([signal.SIGHUP], 0.1),
+        ([signal.SIGINT, signal.SIGINT], 1000.0),
+        ([signal.SIGINT, signal.SIGTERM], 1000.0),
+    ],
+)
+def test_who_ignores_that_it_is_to_end_does_not_outlive_this_process(
+    tmp_path: Path, numbers: list[signal.Signals], grace_seconds: float
+) -> None:
+    root = Path(__file__).parents[2]
+    folders = os.pathsep.join(str(root / one) for one in ("tuner", "db", "exporters"))
+    one = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN, str(grace_seconds)],
+        env=os.environ | {"PYTHONPATH": folders},
+        cwd=tmp_path,
+    )
+    pids = tmp_path / "pids"
+    while not pids.exists():
+        assert one.poll() is None
+        time.sleep(0.02)
+    for number in numbers:
+        one.send_signal(number)
+        time.sleep(0.5)  # two at once would be one
+    first = numbers[0]
+    assert one.wait(60) == (-first if first == signal.SIGKILL else first)
+    assert all(ends(int(pid)) for pid in pids.read_text().split())
 
 
 def test_what_a_finished_process_leaves_behind_is_ended() -> None:

@@ -7,7 +7,6 @@ without waiting. What ranks wait for each other no tuning removes."""
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -15,6 +14,7 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from plumbline.words import counted
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError
 
 # Of the work of an application: what its heaviest cells make up together. The rest is left alone.
@@ -118,18 +118,11 @@ def read(path: Path) -> Application:
 
 def write(path: Path, found: Application) -> None:
     """The file is the old one or the new one, whatever happens."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    data = msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
     try:
-        with part.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
+        with scratch.replacing(path) as part:
+            part.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     except OSError as error:
         raise PlumblineError(f"cannot write {path}: {error.strerror}; name another file") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def require(found: Application, nprocs: int, nodes: int) -> None:

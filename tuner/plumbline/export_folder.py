@@ -58,4 +58,8 @@ def _is_ours(folder: Path, note: str, *, known: bool) -> bool:
                 file.write(note)
         except FileExistsError:
             pass
-    return mark.read_text("utf-8") == note
+    written = mark.read_text("utf-8")
+    if written != note and note.startswith(written):  # a kill came between its name and its text
+        mark.write_text(note, encoding="utf-8")
+        return True
+    return written == note

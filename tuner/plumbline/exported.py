@@ -18,7 +18,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import env
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.registry import exporters, texts, write
+from plumbline_exporters.registry import exporters, is_ours, texts, write
 
 
 class Files:
@@ -61,8 +61,8 @@ class Files:
         for old in exports.get(db, campaign):
             if old.path in current:
                 continue
-            if Path(old.path).parent == bundle.directory:
-                Path(old.path).unlink(missing_ok=True)
+            if Path(old.path).parent == bundle.directory and is_ours(Path(old.path)):
+                Path(old.path).unlink()
             exports.forget(db, campaign, old.path)
 
     def finish(self, campaign: Campaign, winners: Sequence[Winner]) -> None:

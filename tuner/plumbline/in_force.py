@@ -68,10 +68,12 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             f"{here.id} ({here.fingerprint}): run a campaign for it"
         )
     for one in written:
-        if not Path(one.path).is_file() or _sha256(Path(one.path)) != one.sha256:
+        path = Path(one.path)
+        if not path.is_file() or _sha256(path) != one.sha256:
+            force = " --force" if path.exists() else ""
             raise PlumblineError(
-                f"{one.path} is not the file that was confirmed; write it again with "
-                f"`plumbline export {one.format} --output {Path(one.path).parent}`"
+                f"{path} is not the file that was confirmed; write it again with "
+                f"`plumbline export {one.format} --output {path.parent}{force}`"
             )
     paths = (Path(one.path) for one in written)
     script = next((path for path in paths if path.name == env.FILE_NAME), None)

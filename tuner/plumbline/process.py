@@ -1,12 +1,9 @@
 """The one place that starts processes: a list of arguments, no shell, stdin closed, a session of
-its own, a time limit that leaves nobody behind, output kept up to a cap.
-
-Where util-linux's setpriv is at hand (on every Debian), the process also gets SIGTERM when this one
-dies, so that `kill -9` of Plumbline leaves no mpirun running."""
+its own, a time limit that leaves nobody behind, output kept up to a cap. What this process leaves
+when it is killed is ended as well (sessions.py)."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import shutil
@@ -14,16 +11,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from plumbline import ending, sessions
 from plumbline_db.errors import PlumblineError
 
 OUTPUT_CAP_BYTES = 256 * 1024
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = sessions.GRACE_SECONDS
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -55,12 +53,14 @@ def run(
     words = [str(word) for word in argv]
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = _start(words, environment, folder, out, err)
-        timed_out = False
+        process = None
         try:
+            with ending.held():  # else nobody would know what was started
+                process = _start(words, environment, folder, out, err)
             timed_out = not _wait(process, started + timeout_seconds, give_up)
         finally:
-            end_session(process)
+            if process is not None:
+                end_session(process)
         return Finished(
             argv=words,
             status=process.returncode,
@@ -112,7 +112,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             if time.monotonic() >= deadline:
                 return False
-            if give_up is None or not give_up(_processor_seconds(process.pid)):
+            if give_up is None or not give_up(sessions.processor_seconds(process.pid)):
                 continue
         return True
 
@@ -130,8 +130,8 @@ def _start(
             f"cannot start {words[0]}: no such program; check that it is installed and on PATH"
         )
     try:
-        return subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
-            [*_dying_with_parent(), *words],
+        process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+            words,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -143,10 +143,14 @@ def _start(
         raise PlumblineError(
             f"cannot start {words[0]}: {error.strerror}; check that it is installed and on PATH"
         ) from error
+    sessions.begun(process.pid)
+    return process
 
 
 @functools.cache
 def _dying_with_parent() -> list[str]:
+    """Words before a command that gets SIGTERM when this process dies: util-linux's, where it is at
+    hand (on every Debian)."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return []
@@ -158,46 +162,13 @@ def _dying_with_parent() -> list[str]:
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:
-    """Ends every process of the session that `process` leads: politely, then for good. mpirun puts
-    its ranks into process groups of their own, so that a group kill alone would leave them."""
-    if process.poll() is None:
-        _signal_session(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
-    _signal_session(process.pid, signal.SIGKILL)
+    """Ends every process of the session that `process` leads: politely, then for good, and at once
+    when a second signal asks for it."""
+    sessions.end(
+        [process.pid], lambda: process.poll() is not None or ending.in_haste(), GRACE_SECONDS
+    )
     process.wait()
-
-
-def _signal_session(session: int, number: signal.Signals) -> None:
-    for pid in _members(session):
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
-
-
-def _members(session: int) -> list[int]:
-    return [pid for pid, _ in _session(session)]
-
-
-def _processor_seconds(session: int) -> float:
-    """What the processes of a session that are alive have taken so far."""
-    ticks = sum(int(fields[11]) + int(fields[12]) for _, fields in _session(session))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _session(session: int) -> Iterator[tuple[int, list[str]]]:
-    """Processes whose session id (field 6 of /proc/PID/stat) is `session`, with their fields from
-    the third on."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            yield int(entry.name), fields
+    sessions.ended(process.pid)
 
 
 def _tail(descriptor: int, cap_bytes: int) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline import __version__, into_ranks, libraries, paths, process, recorded
 from plumbline.application import Application
 from plumbline.libraries import Family, Installation
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 
 
@@ -24,8 +24,7 @@ def profile(
     family, installation = library_of(program.absolute(), mpi_prefix)
     preload = paths.layout().preload(paths.build_id(installation.library))
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    with tempfile.TemporaryDirectory(prefix=".plumbline-calls-", dir=beside) as name:
-        folder = Path(name).absolute()
+    with scratch.folder(beside.absolute()) as folder:
         given = os.environ | installation.environment | family.environment(installation)
         variables = {"PLUMBLINE_CALLS": str(folder)}
         added = into_ranks.environment(installation, preload, variables, given, folder)

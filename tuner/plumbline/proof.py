@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from plumbline.canary import Canary, in_copy
 from plumbline.libraries import Family
 from plumbline.plan import Plan, PlanCase, knobs
 from plumbline.starter import NO_END
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
@@ -103,8 +103,7 @@ def prove(
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
-    with tempfile.TemporaryDirectory(prefix="plumbline-", dir=within) as made:
-        scratch = Path(made)
+    with scratch.folder(within) as copies:
         if by_library:
             # Without the preload library: a call that it replaces would never reach the library.
             without_preload = {
@@ -112,7 +111,7 @@ def prove(
                 for name, value in environment.items()
                 if name not in PRELOADING and not name.startswith(RANK_ENVIRONMENT)
             }
-            canaries = family.canaries(without_preload, scratch)
+            canaries = family.canaries(without_preload, copies)
             if not canaries:
                 proof.problems.append("the exported files set no parameter of the library")
             else:
@@ -139,7 +138,7 @@ def prove(
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
-                spoilt = in_copy(environment, original, profile_canary, scratch)
+                spoilt = in_copy(environment, original, profile_canary, copies)
                 plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
                 _check(try_out, "profile", plan, canary, proof)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
-from plumbline_db import ndjson
+from plumbline_db import ndjson, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
     Begin,
@@ -80,8 +79,8 @@ class Starter:
 
     def refusal(self, text: str) -> str | None:
         """Why the probe would not take the plan `text`; None when it would."""
-        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            file = Path(folder, "plan")
+        with scratch.folder() as folder:
+            file = folder / "plan"
             file.write_text(text)
             words = [str(self._probe), "--check-plan", str(file)]
             done = self._launcher.alone(self._installation, words, 60)
@@ -193,7 +192,13 @@ class Starter:
         plan_file, record_file = folder / "plan", folder / RECORDS
         # A job that is under way already may be reading it.
         if not plan_file.is_file() or plan_file.read_text() != text:
-            plan_file.write_text(text)
+            try:
+                plan_file.write_text(text)
+            except OSError as error:
+                raise PlumblineError(
+                    f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
+                    "goes on"
+                ) from error
         return Job(
             id=id,
             program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],

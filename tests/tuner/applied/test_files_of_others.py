@@ -193,6 +193,39 @@ def test_sets_of_somebody_else(user: User) -> None:
         user.rollback()
 
 
+# --- what others have written -------------------------------------------------------------------
+
+
+def test_a_planted_lock_harms_nothing(user: User) -> None:
+    user.apply()
+    lock, precious = user.store.folder / ".lock", user.home / "precious"
+    precious.write_text("precious")
+    lock.unlink()
+    lock.symlink_to(precious)
+    with pytest.raises(PlumblineError, match=r"\.lock is a symbolic link"):
+        user.rollback()
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.parametrize("where", ["", "openmpi", "openmpi/2", "openmpi/2/set.json"])
+def test_a_set_that_others_may_have_written_is_not_believed(user: User, where: str) -> None:
+    """It says which files are written, and with what."""
+    user.write(FOREIGN)
+    user.apply(FOUR)
+    user.apply(EIGHT)
+    record = user.store.path(2) / "set.json"
+    victim = user.home / "victim"
+    forged = msgspec.json.decode(record.read_bytes())
+    forged["targets"].append({"path": str(victim), "kind": "whole", "text": "owned"})
+    record.write_bytes(msgspec.json.encode(forged))
+    (user.place.root / where).chmod(0o777)
+    everything = user.everything()
+    for work in (user.rollback, user.apply):
+        with pytest.raises(PlumblineError, match="is not believed"):
+            work()
+    assert user.everything() == everything and not victim.exists()
+
+
 # --- login shells -------------------------------------------------------------------------------
 
 

@@ -204,6 +204,19 @@ def test_export_writes_what_is_asked_for_and_what_that_needs(
     assert hashlib.sha256(Path(one["path"]).read_bytes()).hexdigest() == one["sha256"]
 
 
+def test_export_leaves_a_file_of_the_users_alone(finished: Finished, tmp_path: Path) -> None:
+    mine = tmp_path / ".openmpi" / "mca-params.conf"
+    mine.parent.mkdir()
+    mine.write_text("btl = self,vader\n")
+    words = ("export", "mca-params", "--output", mine.parent, "--db", finished[0])
+    said = plumbline(*words)
+    assert said.status == 1 and said.out == ""
+    assert str(mine) in said.err and "plumbline apply" in said.err and "--force" in said.err
+    assert mine.read_text() == "btl = self,vader\n" and list(mine.parent.iterdir()) == [mine]
+    assert plumbline(*words, "--force").status == 0
+    assert "btl" not in mine.read_text()
+
+
 def test_a_lost_file_can_be_written_again(
     finished: Finished, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

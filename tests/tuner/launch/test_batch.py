@@ -3,12 +3,14 @@ Slurm, PBS and Flux. The real Slurm is in test_slurm.py."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plumbline import ending
 from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
@@ -133,6 +135,68 @@ def test_a_finished_launch_is_taken_until_it_is_stored(
     assert again.seconds == first.seconds and len(scheduler.submitted()) == 1
     other, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "another plan", {})
     assert other.outcome == "finished" and len(scheduler.submitted()) == 2
+
+
+@ONCE
+def test_a_last_word_that_is_cut_is_an_outcome_and_no_second_job(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    """As after a disk that was full, or a file system that lost it."""
+    scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    (tmp_path / "jobs" / "c" / "s-000" / "done").write_text("")
+    run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert run.outcome == "failed" and "is there room in" in run.stderr
+    assert len(scheduler.submitted()) == 1
+
+
+@ONCE
+def test_an_environment_that_is_cut_is_told_and_the_launch_started_again(
+    scheduler: Scheduler, tmp_path: Path
+) -> None:
+    scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    (tmp_path / "jobs" / "c" / "s-000" / "environment").write_text("")
+    ranks = scheduler.starter(good(tmp_path))
+    with pytest.raises(PlumblineError, match="environment is not whole"):
+        ranks.start("c", "s", 0, "plan", {})
+    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert len(scheduler.submitted()) == 2
+
+
+@ONCE
+def test_nobody_else_looks_into_the_folder_of_a_job_or_has_made_it(
+    scheduler: Scheduler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_btl", "secret")
+    ranks = scheduler.starter(good(tmp_path), keep=True)
+    run, _ = ranks.start("c", "s", 0, "plan", {})
+    ranks.stored(run.id)
+    folder = tmp_path / "jobs" / "c" / "s-000"
+    assert "secret" in (folder / "job.sh").read_text()
+    assert not (folder / "environment").exists()
+    for one in (folder, folder.parent):
+        assert one.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(PlumblineError, match="s-000 can be written to by others"):
+        ranks.start("c", "s", 0, "plan", {})
+
+
+@ONCE
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_jobs_go_on_when_a_system_ends_plumbline(
+    scheduler: Scheduler, tmp_path: Path, number: int
+) -> None:
+    """And are cancelled when somebody at the keyboard does."""
+    ranks = scheduler.starter(f"sleep 1; {good(tmp_path)}")
+    queue = ranks._launcher
+    assert isinstance(queue, Queue)
+    queue.states = lambda jobs: signal.raise_signal(number)  # type: ignore[assignment, method-assign, return-value]
+    with ending.by_signals(), pytest.raises(ending.Ended):
+        ranks.start("c", "s", 0, "plan", {})
+    cancelled = (scheduler.folder / "jobs" / "1" / "fate").read_text() == "cancel"
+    assert cancelled == (number == signal.SIGINT)
+    run, _ = scheduler.starter(f"sleep 1; {good(tmp_path)}").start("c", "s", 0, "plan", {})
+    assert run.outcome == "finished"
+    assert len(scheduler.submitted()) == 1 + cancelled
 
 
 @ONCE

@@ -4,6 +4,7 @@ shell here, each host a name."""
 from __future__ import annotations
 
 import os
+import stat
 import time
 from pathlib import Path
 
@@ -97,6 +98,47 @@ def test_folders_that_a_killed_process_has_left_go(tmp_path: Path, agent: list[s
     with several(tmp_path, agent, "big").folder("a") as own:
         left = {one.name for one in shared.iterdir()}
     assert left == {own.name, "job-busy", "job-young", "agent-old"}
+
+
+def test_what_is_asked_of_a_host_by_a_killed_process_goes(tmp_path: Path) -> None:
+    shared = tmp_path / "jobs"
+    shared.mkdir()
+    for name in ("token-old", "token-young"):
+        (shared / name).touch()
+    two_days_ago = time.time() - 2 * 86400
+    os.utime(shared / "token-old", (two_days_ago, two_days_ago))
+    several(tmp_path, ["/bin/false"], "127.0.0.1").machine(TWO)
+    assert [one.name for one in shared.iterdir()] == ["token-young"]
+
+
+@pytest.mark.parametrize("how", ["text", "mode", "link", "owner"])
+def test_an_agent_that_anybody_may_have_put_there_is_not_started(
+    tmp_path: Path, agent: list[str], how: str
+) -> None:
+    known = Path(several(tmp_path, agent, "x")._agent)
+    text = known.read_text()
+    known.unlink()
+    theirs = tmp_path / "theirs"
+    theirs.write_text("#!/bin/sh\ntouch /tmp/gone\n" if how == "text" else text)
+    theirs.chmod(0o777 if how == "mode" else 0o755)
+    if how == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root gives files away")
+        os.chown(theirs, 4321, 4321)
+    known.symlink_to(theirs) if how == "link" else theirs.rename(known)
+    assert several(tmp_path, agent, "x")._agent == str(known)
+    facts = known.lstat()
+    assert stat.S_ISREG(facts.st_mode) and facts.st_mode & 0o022 == 0
+    assert facts.st_uid == os.geteuid() and known.read_text() == text
+
+
+def test_a_folder_where_everybody_renames_is_refused(tmp_path: Path, agent: list[str]) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs").chmod(0o777)
+    with pytest.raises(PlumblineError, match="jobs can be written to by everybody"):
+        several(tmp_path, agent, "big").machine(TWO)
+    (tmp_path / "jobs").chmod(0o1777)
+    several(tmp_path, agent, "big").machine(TWO)
 
 
 def test_mpirun_is_told_of_the_hosts(tmp_path: Path, agent: list[str]) -> None:

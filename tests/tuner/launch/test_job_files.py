@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from plumbline.launch import job_files
 from plumbline.launch.job_files import JobFiles, Submission, job_script, submitted_script
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
@@ -61,7 +63,7 @@ def test_no_shell_can_set_every_variable(tmp_path: Path) -> None:
 def test_setup_is_shell_text_and_seen_by_the_program(tmp_path: Path) -> None:
     run(written(tmp_path, ["printenv", "A"], setup="A=$((1 + 1))\nexport A; cd /"))
     assert (tmp_path / "stdout").read_text() == "2\n"
-    assert JobFiles(tmp_path).environment()["A"] == "2"
+    assert "A" in (JobFiles(tmp_path).environment() or ())
 
 
 def test_a_setup_that_gives_up_leaves_no_word_of_an_end(tmp_path: Path) -> None:
@@ -69,9 +71,71 @@ def test_a_setup_that_gives_up_leaves_no_word_of_an_end(tmp_path: Path) -> None:
     assert JobFiles(tmp_path).done(1) is None
 
 
-def test_the_environment_is_kept_without_what_the_launch_sets(tmp_path: Path) -> None:
+def test_names_of_the_environment_are_kept_without_what_the_launch_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And without what is in them: a folder of jobs is shared."""
+    monkeypatch.setenv("SITE_TOKEN", "very\nsecret=word")
     run(written(tmp_path, ["true"], variables={"OURS": "1"}))
-    assert "OURS" not in JobFiles(tmp_path).environment()
+    names = JobFiles(tmp_path).environment()
+    assert names is not None and {"PATH", "SITE_TOKEN"} <= set(names) and "OURS" not in names
+    for one in tmp_path.iterdir():
+        assert b"secret" not in one.read_bytes()
+        assert one.stat().st_mode & 0o077 == 0, one
+
+
+@pytest.mark.parametrize("text", [b"", b"PATH", b"PATH\0", b"PATH\0HO"])
+def test_an_environment_that_is_cut_says_nothing(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "environment").write_bytes(text)
+    assert JobFiles(tmp_path).environment() is None
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"1", b"1 0 1.5", b"1 0 17.25 18.", b"1 0 17.25 18.5", b"\0" * 20, b"1 a b c\n"]
+)
+def test_a_last_word_that_is_cut_is_none(tmp_path: Path, text: bytes) -> None:
+    files = JobFiles(tmp_path)
+    (tmp_path / "done").write_bytes(text)
+    assert files.done(1) is None and files.is_cut()
+    (tmp_path / "done").write_bytes(b"1 0 17.25 18.5\n")
+    assert files.done(1) is not None and not files.is_cut()
+
+
+@pytest.mark.parametrize("name", ["submission", "events"])
+@pytest.mark.parametrize("text", [b"", b'{"attempt":1,"na', b"\xff"])
+def test_what_is_known_of_a_job_and_is_cut_is_told(tmp_path: Path, name: str, text: bytes) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(PlumblineError, match=rf"{name} cannot be read .*remove {tmp_path}"):
+        getattr(JobFiles(tmp_path), name)()
+
+
+def test_on_a_full_disk_the_last_word_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_files, "FULL_SECONDS", (0, 0.1))
+    (tmp_path / "done.part").symlink_to("/dev/full")
+    run(written(tmp_path, ["true"]))
+    assert not (tmp_path / "done").is_symlink() and JobFiles(tmp_path).done(1) is None
+
+
+def test_when_there_is_room_again_the_last_word_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_files, "FULL_SECONDS", (0.1,) * 100)
+    (tmp_path / "done.part").symlink_to("/dev/full")
+    room = "(sleep 0.5; rm done.part) >/dev/null 2>&1 &"
+    run(written(tmp_path, ["/bin/bash", "-c", room]))
+    assert JobFiles(tmp_path).done(1) is not None
+
+
+def test_a_disk_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(PlumblineError, match=r"cannot write .*over: No space left.*make room"):
+        JobFiles(tmp_path).over(1)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("text", "status"), [("exit 5", 5), ("kill -SEGV $$", 139)])

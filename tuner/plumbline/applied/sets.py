@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.applied import files
+from plumbline_db import own
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Campaign, Library, Machine, Winner
 
@@ -91,8 +92,11 @@ class Store:
         return [one for one in known if one.scope in ("", scope)]
 
     def read(self, number: int) -> Set | None:
-        """None where it is gone. Raises PlumblineError where its record cannot be read."""
+        """None where it is gone. Raises PlumblineError where its record cannot be read, or where
+        somebody else may have written it, or a file beside it."""
         path = self.path(number) / RECORD
+        for one in [path, *self.path(number).glob("*")]:
+            own.require(one, self.folder.parent)
         try:
             return msgspec.json.decode(path.read_bytes(), type=Set)
         except FileNotFoundError:
@@ -136,11 +140,13 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else changes these sets meanwhile. What an interrupted run has left goes."""
+        """Nobody else changes these sets meanwhile, or could have. What an interrupted run has left
+        goes."""
+        own.require(self.folder, self.folder.parent)
         self._make()
         path = self.folder / ".lock"
         try:
-            lock = path.open("w")
+            lock = os.fdopen(own.open_lock(path), "rb")
         except OSError as error:
             raise PlumblineError(
                 f"cannot write {path}: {error.strerror}; ask who owns these sets"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
 
 import click
 
-from plumbline import __version__
+from plumbline import __version__, ending
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .lazy import Lazy
@@ -67,13 +69,18 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         _require_text()
-        status = plumbline.main(prog_name="plumbline", standalone_mode=False)
+        with ending.by_signals():
+            status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except click.Abort:
-        click.echo("interrupted; what was measured is kept, the same command continues", err=True)
-        status = 130
+    except click.Abort as abort:
+        cause = abort.__cause__
+        number = cause.signal if isinstance(cause, ending.Ended) else signal.SIGINT
+        how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            click.echo(f"{how}; what was measured is kept, the same command continues", err=True)
+        status = 128 + number
     except PlumblineError as error:
         click.echo(f"plumbline: {error}", err=True)
         status = error.exit_code

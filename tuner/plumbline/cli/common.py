@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -89,9 +90,14 @@ class NewFolder(click.Path):
 
 def _try_folder(folder: Path) -> None:
     """OSError where nothing can be made in it. Tried, not asked: root is told that it may do all,
-    also in file systems of the kernel's."""
-    with tempfile.TemporaryDirectory(prefix=".plumbline-", dir=folder):
-        pass
+    also in file systems of the kernel's. The file has no name, where the file system knows such."""
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        with tempfile.TemporaryDirectory(prefix=".plumbline-", dir=folder):
+            pass
 
 
 def write(path: Path, data: str | bytes) -> None:

@@ -18,6 +18,7 @@ from . import common
     help="Folder of the files (default: this one).",
 )
 @click.option("--list", "listing", is_flag=True, help="List the formats.")
+@click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
 @click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
 @common.winners_option
 @common.db_option
@@ -26,6 +27,7 @@ def command(
     formats: tuple[str, ...],
     output: Path,
     listing: bool,
+    force: bool,
     unsafe: bool,
     campaign: str | None,
     db_path: Path | None,
@@ -33,7 +35,8 @@ def command(
 ) -> None:
     """Write the winners of a campaign as files that users source.
 
-    Files that the named FORMATS refer to are written too.
+    Files that the named FORMATS refer to are written too. A file of that name which is not as
+    Plumbline wrote it is left alone: `plumbline apply` puts winners into files of others.
 
     \b
     Example:
@@ -79,7 +82,7 @@ def command(
         click.echo(f"plumbline: {choice.note}", err=True)
     if not bundle.winners:
         click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
-    written = write(bundle, formats)
+    written = write(bundle, formats, force=force)
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in written])
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +154,7 @@ def _one(
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import OUT, set_by_site, workbench
+    from plumbline_db import runs
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
@@ -186,9 +188,17 @@ def _one(
                 f"and marked as such{_held(ranks)}",
                 err=True,
             )
-        with common.Bar(settings.budget_seconds) as bar:
-            lab = Laboratory(db, campaign.id, ranks, bar)
-            loop.Loop(lab, bench, campaign, settings, folder).run()
+        try:
+            with common.Bar(settings.budget_seconds) as bar:
+                lab = Laboratory(db, campaign.id, ranks, bar)
+                loop.Loop(lab, bench, campaign, settings, folder).run()
+        except KeyboardInterrupt:
+            kept = counted(len(runs.listing(db, campaign.id)), "launch")
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                click.echo(
+                    f"plumbline: campaign {campaign.id}: {kept} kept in {database}", err=True
+                )
+            raise
         if output is None:
             export_folder.release(folder)
     return campaign.id

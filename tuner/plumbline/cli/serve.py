@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -33,4 +34,5 @@ def command(host: str, port: int, names: tuple[str, ...], db_path: Path | None) 
     path = common.database(db_path)
     Database.open(path).close()  # a missing or foreign file is said before anything listens
     click.echo(f"plumbline: http://{host}:{port}/ serves {path}", err=True)
-    web.serve(path, host=host, port=port, more=[pages.pages(path)], names=names)
+    with contextlib.suppress(KeyboardInterrupt):
+        web.serve(path, host=host, port=port, more=[pages.pages(path)], names=names)

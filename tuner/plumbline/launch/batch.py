@@ -17,8 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import process
+from plumbline import ending, process
 from plumbline.libraries import Family, Installation
+from plumbline_db import own
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
@@ -108,9 +109,16 @@ class Queue:
 
     @contextmanager
     def folder(self, id: str) -> Iterator[Path]:
-        """It stays until `stored`."""
+        """It stays until `stored`. Nobody else may have made it, or may look into it."""
         path = self._folder(id)
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            for one in (path.parent, path):
+                one.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot create the folder {path}: {error.strerror}; name another one (`folder`)"
+            ) from error
+        own.require(path, path.parent)
         yield path
 
     def keep_apart(self, mark: str) -> None:
@@ -128,7 +136,9 @@ class Queue:
     def stored(self, id: str) -> None:
         """The launch is in the database: its files may go."""
         folder = self._folder(id)
-        if not self.table.keep and folder.is_dir():
+        if self.table.keep:
+            (folder / "environment").unlink(missing_ok=True)
+        elif folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):  # others are in it
                 folder.parent.rmdir()
@@ -149,7 +159,7 @@ class Queue:
     ) -> Generator[tuple[int, process.Finished], None, None]:
         """All of them together; each is handed out when it is at its end, with its place among
         `jobs`. When this is left before that, by Ctrl-C or an error, the rest is cancelled; after
-        `kill -9` they go on, and the next call with the same jobs finds them."""
+        SIGTERM, SIGHUP and SIGKILL they go on, and the next call with the same jobs finds them."""
         launches = [UnderWay(self, family, installation, job) for job in jobs]
         left = dict(enumerate(launches))
         pause = Pause(FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS)
@@ -173,8 +183,9 @@ class Queue:
         except PlumblineError:
             self._abandon(left.values())
             raise
-        except BaseException:  # Ctrl-C too: it may come between a submission and its answer
-            self._abandon(left.values(), by_name=True)
+        except BaseException as error:  # it may come between a submission and its answer
+            if not isinstance(error, ending.Ended) or error.by_hand:
+                self._abandon(left.values(), by_name=True)
             raise
 
     def alone(

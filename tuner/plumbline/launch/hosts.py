@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import shlex
-import shutil
 import socket
 import stat
 import tempfile
@@ -28,6 +27,7 @@ from plumbline import machine, process
 from plumbline.hosts import Hosts, Reach
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
+from plumbline_db import own, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -35,8 +35,7 @@ from . import Job, launcher
 
 _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
-_FOLDERS = "job-"
-_OLD_SECONDS = 86400.0
+_FOLDERS, _TOKENS = "job-", "token-"
 # The one text that a shell of another host reads; {token} is a quoted path.
 _QUESTION = "uname -n && nproc && cat {token} && grep -m 1 '^model name' /proc/cpuinfo || uname -m"
 
@@ -55,7 +54,6 @@ class SeveralHosts:
 
     def __init__(self, hosts: Hosts, beside: Path) -> None:
         self._hosts = hosts
-        self._cleared = False
         self._shared = Path(hosts.folder) if hosts.folder else beside.absolute() / "jobs"
 
     def machine(self, placement: Placement) -> Machine:
@@ -80,9 +78,8 @@ class SeveralHosts:
     def folder(self, id: str) -> Iterator[Path]:
         del id
         self._require_shared()
-        self._clear_old()
-        with tempfile.TemporaryDirectory(prefix=_FOLDERS, dir=self._shared) as folder:
-            yield Path(folder)
+        with scratch.folder(self._shared, _FOLDERS) as folder:
+            yield folder
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         reach = Reach(
@@ -103,25 +100,35 @@ class SeveralHosts:
     @cached_property
     def _agent(self) -> str:
         """One program, as every mpirun takes it; with arguments it is a script, whose path is the
-        same in every launch."""
+        same in every launch. One that is there already is believed if nobody else could write it.
+        """
         words = self._hosts.agent_words
         if len(words) == 1:
             return words[0]
         text = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
         self._require_shared()
         script = self._shared / f"agent-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        if not script.exists():
-            part = script.with_suffix(f".{os.getpid()}")
-            part.write_text(text)
-            part.chmod(0o755)
-            part.replace(script)
+        if not _is_mine(script, text):
+            try:
+                with scratch.replacing(script) as part:
+                    part.write_text(text)
+                    part.chmod(0o755)
+            except OSError as error:
+                raise PlumblineError(
+                    f"cannot write {script}: {error.strerror}; remove it, or name another folder "
+                    "(`folder` in the table hosts)"
+                ) from error
         return str(script)
 
     @cached_property
     def _facts(self) -> list[Facts]:
         """Of all hosts. Raises PlumblineError, naming the host, where one does not answer."""
         self._require_shared()
-        with tempfile.NamedTemporaryFile("w", prefix="token-", dir=self._shared) as file:
+        for left in self._shared.glob(_TOKENS + "*"):
+            with contextlib.suppress(OSError):  # of another user, or gone
+                if left.lstat().st_mtime < time.time() - scratch.OLD_SECONDS:
+                    left.unlink()
+        with tempfile.NamedTemporaryFile("w", prefix=_TOKENS, dir=self._shared) as file:
             token = os.urandom(8).hex()
             file.write(token + "\n")
             file.flush()
@@ -151,21 +158,8 @@ class SeveralHosts:
         model = " ".join(lines[3:]).strip().removeprefix("model name").lstrip("\t :")
         return Facts(host=lines[0], processing_units=int(lines[1]), cpu_model=model)
 
-    def _clear_old(self) -> None:
-        """What a process that was killed has left of its launches, once: this user's, and
-        without a change for a day."""
-        if self._cleared:
-            return
-        self._cleared = True
-        before = time.time() - _OLD_SECONDS
-        for folder in self._shared.glob(_FOLDERS + "*"):
-            with contextlib.suppress(OSError):  # another one clears them too
-                facts = folder.stat(follow_symlinks=False)
-                old = _last_change(folder) < before
-                if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and old:
-                    shutil.rmtree(folder, ignore_errors=True)
-
     def _require_shared(self) -> None:
+        """Made where it is not there; refused where anybody may rename what lies in it."""
         try:
             self._shared.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -173,11 +167,17 @@ class SeveralHosts:
                 f"cannot create the folder {self._shared}: {error.strerror}; name another one "
                 "(`folder` in the table hosts)"
             ) from error
+        own.require_closed(self._shared.resolve())
 
 
-def _last_change(folder: Path) -> float:
-    """Of the folder, or of a file in it: records grow for hours."""
-    return max(one.lstat().st_mtime for one in (folder, *folder.iterdir()))
+def _is_mine(script: Path, text: str) -> bool:
+    """Whether it is there as it was written, and by this user alone."""
+    try:
+        facts = script.lstat()
+        closed = stat.S_ISREG(facts.st_mode) and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return closed and facts.st_uid == os.geteuid() and script.read_text() == text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _is_here(name: str) -> bool:

@@ -2,7 +2,8 @@
 
 The one template of shell text is here. Values get into it quoted by shlex.quote and by nothing
 else; what a user wrote as `setup` is shell text and goes in as it is. All other files are written
-under a temporary name and renamed, by the script too: what is there is whole."""
+under a temporary name and renamed, by the script too, when they are on disk: what is there is
+whole. The folder is closed to others; what it keeps of the environment of a node are names."""
 
 from __future__ import annotations
 
@@ -13,24 +14,28 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
 BEAT_SECONDS = 15
 KILL_SECONDS = 10  # between asking the ranks to end at the time limit and killing them
+FULL_SECONDS = (1, 2, 4, 8, 16)  # pauses between attempts to say the end on a disk that is full
 
 # {attempt} comes as an argument too, from what was submitted: an earlier attempt that the scheduler
 # starts after all does nothing. One that was given up but runs writes nothing that the next one
 # writes: the file `over` has the number of attempts that are. The status goes into the file `done`,
-# and only a script that came to its end writes that.
+# and only a script that came to its end writes that; where the disk is full it tries for a while.
 JOB = """\
 #!/bin/bash
 # One launch of Plumbline (docs/clusters.md), to be run as job.sh {attempt}
 cd {folder} || exit 1
 [ "$1" = {attempt} ] || exit 0
+umask 077
 exec </dev/null >stdout 2>stderr
 plumbline_over() {{
     local over=0
@@ -45,7 +50,8 @@ plumbline_beat=$!
 {setup}
 {preamble}
 cd {folder} || exit 1
-env -0 >environment.part && mv environment.part environment
+{{ env -0 | cut -zd= -f1 && echo; }} >environment.part && sync environment.part &&
+    mv environment.part environment || exit 1
 {variables}
 plumbline_begun=$(date +%s.%N)
 timeout --kill-after={kill} {seconds} {command}
@@ -53,8 +59,12 @@ plumbline_status=$?
 plumbline_ended=$(date +%s.%N)
 kill "$plumbline_beat"
 plumbline_over && exit 0
-echo {attempt} "$plumbline_status" "$plumbline_begun" "$plumbline_ended" >done.part
-mv done.part done
+for plumbline_pause in {pauses}; do
+    echo {attempt} "$plumbline_status" "$plumbline_begun" "$plumbline_ended" >done.part &&
+        sync done.part && mv done.part done && exit 0
+    sleep "$plumbline_pause"
+done
+exit 1
 """
 
 # What is submitted: one or several launches, told apart by the index of the task in its array.
@@ -65,7 +75,9 @@ case "${{{index}:-0}}" in
 esac
 """
 
+_DONE = re.compile(rb"(\d{1,9}) (\d{1,3}) (\d{1,12}\.\d+) (\d{1,12}\.\d+)\n\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_T = TypeVar("_T")
 _OF_AN_ATTEMPT = ("done", "alive", "environment", "stdout", "stderr")
 
 
@@ -112,6 +124,7 @@ def job_script(
             f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())
         ),
         kill=KILL_SECONDS,
+        pauses=" ".join(map(str, FULL_SECONDS)),
         seconds=f"{timeout_seconds:g}",
         command=shlex.join(words),
     )
@@ -141,8 +154,8 @@ class JobFiles:
         self.folder = folder
 
     def submission(self) -> Submission | None:
-        path = self.folder / "submission"
-        return msgspec.json.decode(path.read_bytes(), type=Submission) if path.is_file() else None
+        """Raises PlumblineError where it is damaged: nobody knows then what is under way."""
+        return _decoded(self.folder / "submission", Submission)
 
     def submitting(self, submission: Submission) -> None:
         _write(self.folder / "submission", msgspec.json.encode(submission))
@@ -172,15 +185,20 @@ class JobFiles:
         if "done" not in os.listdir(self.folder):
             return None
         path = self.folder / "done"
-        number, status, begun, ended = path.read_text().split()
-        if int(number) != attempt:
-            return None
+        found = _DONE.match(path.read_bytes())
+        if found is None or int(found[1]) != attempt:
+            return None  # of another one, or not whole, or not yet so from here
         return Done(
-            status=int(status),
-            begun_seconds=float(begun),
-            ended_seconds=float(ended),
+            status=int(found[2]),
+            begun_seconds=float(found[3]),
+            ended_seconds=float(found[4]),
             age_seconds=max(0.0, time.time() - path.stat().st_mtime),
         )
+
+    def is_cut(self) -> bool:
+        """The script's last word is there and cannot be read."""
+        path = self.folder / "done"
+        return path.is_file() and _DONE.match(path.read_bytes()) is None
 
     def beat(self) -> int:
         """Another number than before says that the script runs; 0: it has not begun."""
@@ -189,11 +207,12 @@ class JobFiles:
         except FileNotFoundError:
             return 0
 
-    def environment(self) -> dict[str, str]:
-        """That of the job on its node, before this launch's own was added."""
+    def environment(self) -> list[str] | None:
+        """The names of what was set for the job on its node, before this launch's own was added;
+        None where they are not there as a whole."""
         path = self.folder / "environment"
         words = path.read_bytes().decode(errors="replace").split("\0") if path.is_file() else []
-        return dict(word.split("=", 1) for word in words if "=" in word)
+        return words[:-1] if words and words[-1] == "\n" else None
 
     def tail(self, name: str, cap_bytes: int) -> str:
         try:
@@ -205,17 +224,32 @@ class JobFiles:
 
     def events(self) -> list[Event]:
         """What has happened to the launch on its way, kept until it is stored."""
-        path = self.folder / "events"
-        return msgspec.json.decode(path.read_bytes(), type=list[Event]) if path.is_file() else []
+        return _decoded(self.folder / "events", list[Event]) or []
 
     def add(self, event: Event) -> None:
         _write(self.folder / "events", msgspec.json.encode([*self.events(), event]))
 
 
 def _write(path: Path, data: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.rename(path)
+    try:
+        with scratch.replacing(path) as part:
+            part.touch(mode=0o600)
+            part.write_bytes(data)
+    except OSError as error:
+        raise PlumblineError(
+            f"cannot write {path}: {error.strerror}; make room, and the same command goes on"
+        ) from error
+
+
+def _decoded(path: Path, type: type[_T]) -> _T | None:
+    """None where there is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=type)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PlumblineError(
+            f"{path} cannot be read ({error}; was the disk full?): cancel the job, if there is one "
+            f"(`grep job-name` or -N in its submit.sh), remove {path.parent}, and the same command "
+            "starts the launch again"
+        ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from plumbline import machine, process
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
+from plumbline_db import scratch
 from plumbline_db.records import Machine
 
 from . import Job, launcher
@@ -19,8 +19,8 @@ from . import Job, launcher
 def short_lived(id: str) -> Iterator[Path]:
     """A folder of temporary files, for a job that ends with this process."""
     del id
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        yield Path(folder)
+    with scratch.folder() as folder:
+        yield folder
 
 
 @launcher("local")

@@ -128,7 +128,8 @@ class UnderWay:
         done = self.files.done(self.attempt) if self.submission else None
         if done is None:
             return self._outcome
-        self._require_clean()
+        if not self._clean(done):
+            return None
         seconds = max(0.0, done.ended_seconds - done.begun_seconds)
         late = done.status in (124, 137) and seconds >= self.job.timeout_seconds
         if done.status != 0 and not late and not self._believed:
@@ -237,19 +238,35 @@ class UnderWay:
         self.files.add(Event(time=now, kind=kind, text=text))
 
     def _no_result(self, state: State) -> str:
+        if self.files.is_cut():
+            return (
+                f"\nwhat job {self.sure.id} has written is cut: is there room in {self.job.folder}?"
+            )
         return (
             f"\njob {self.sure.id} is {state.word}, and its script has not come to its end: is "
-            f"{self.job.folder} on a file system that all nodes share, and does `setup` go through?"
+            f"{self.job.folder} on a file system that all nodes share, is there room in it, and "
+            "does `setup` go through?"
         )
 
-    def _require_clean(self) -> None:
-        ours = {name for name in self._variables}
-        unclean = set(self._family.settings_in(self.files.environment())) - ours
+    def _clean(self, done: Done) -> bool:
+        """Whether nothing on its node has changed what was measured. Raises PlumblineError where
+        something has; what the node says may take a moment longer to be seen here."""
+        names = self.files.environment()
+        if names is None and done.age_seconds <= self._table.grace_seconds:
+            return False
+        if names is None:
+            self.forget()
+            raise PlumblineError(
+                f"{self.job.folder}/environment is not whole: is there room? The same command "
+                "starts the launch again"
+            )
+        unclean = set(self._family.settings_in(dict.fromkeys(names, ""))) - set(self._variables)
         if unclean:
             raise PlumblineError(
                 f"jobs of {self._queue.name} get {', '.join(sorted(unclean))} from their nodes, "
                 "which would change what is measured: unset it in `setup`"
             )
+        return True
 
     def _finished(
         self, status: int, timed_out: bool, seconds: float, age_seconds: float, more: str = ""

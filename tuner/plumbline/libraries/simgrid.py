@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from plumbline.canary import Canary
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline.simulation import SELECTORS
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS
@@ -172,8 +172,8 @@ _ONE_HOST = """<?xml version='1.0'?>
 
 def _asked(smpirun: str, option: str) -> str:
     """All that one simulated rank says with an option."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        platform, hosts = Path(folder, "platform.xml"), Path(folder, "hosts")
+    with scratch.folder() as folder:
+        platform, hosts = folder / "platform.xml", folder / "hosts"
         platform.write_text(_ONE_HOST)
         hosts.write_text("host\n")
         place = ["-platform", str(platform), "-hostfile", str(hosts)]

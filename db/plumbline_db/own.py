@@ -1,0 +1,73 @@
+"""What may be believed of a place that others can write to: files that are opened to be locked, and
+folders whose texts are done as they say."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def open_lock(path: Path, *beside: Path) -> int:
+    """A descriptor of the file, which is made where it is not there; nothing in it is changed.
+    Raises OSError, and PlumblineError for a link, what is no plain file of its own, or one whose
+    owner is neither this user, root, nor who owns one of those `beside`."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o664)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise PlumblineError(f"{path} is a symbolic link: remove it") from error
+    facts = os.fstat(handle)
+    owners = {os.geteuid(), 0, *(one.stat().st_uid for one in beside if one.exists())}
+    wrong = (
+        "is no plain file of its own"
+        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1
+        else f"belongs to user {facts.st_uid}"
+        if facts.st_uid not in owners
+        else ""
+    )
+    if wrong:
+        os.close(handle)
+        raise PlumblineError(f"{path} {wrong}, and is no lock: remove it, or use another folder")
+    return handle
+
+
+def require(path: Path, top: Path) -> None:
+    """Raises PlumblineError where somebody else may have written what is at `path`. What there is
+    of it, and the folders up to `top`, must be this user's or root's, no links, and closed to
+    writing by others; no folder above may be open to everybody (without the sticky bit)."""
+    for one in (path, *path.parents):
+        if one != top and top not in one.parents:
+            break
+        if not os.path.lexists(one):
+            continue
+        facts = one.lstat()
+        if facts.st_uid not in (os.geteuid(), 0):
+            raise _refusal(one, f"belongs to user {facts.st_uid}", path)
+        if stat.S_ISLNK(facts.st_mode):
+            raise _refusal(one, "is a symbolic link", path)
+        if facts.st_mode & _OTHERS_WRITE:
+            raise _refusal(one, "can be written to by others", path)
+    require_closed(top.resolve().parent)
+
+
+def require_closed(folder: Path) -> None:
+    """Raises PlumblineError where everybody may rename what lies in the folder, or in one above."""
+    for one in (folder, *folder.parents):
+        mode = one.stat().st_mode if one.exists() else 0
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise _refusal(one, "can be written to by everybody", folder)
+
+
+def _refusal(one: Path, why: str, path: Path) -> PlumblineError:
+    return PlumblineError(
+        f"{one} {why}: what is in {path if path.is_dir() else path.parent} is not believed; name "
+        "a folder that is yours, or put owner and mode right"
+    )

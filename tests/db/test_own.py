@@ -1,0 +1,99 @@
+"""Nothing is believed, or written to, that somebody else has put there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from plumbline_db import own
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, TryLaterError
+
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+@pytest.mark.parametrize("how", ["symlink", "link", "fifo"])
+def test_a_planted_lock_file_of_a_database_harms_nothing(path: Path, how: str) -> None:
+    precious, lock = path.with_name("precious"), path.with_name("plumbline.db.lock")
+    precious.write_text("precious")
+    if how == "symlink":
+        lock.symlink_to(precious)
+    elif how == "link":
+        lock.hardlink_to(precious)
+    else:
+        os.mkfifo(lock)
+    with pytest.raises(PlumblineError, match=r"plumbline\.db\.lock (is|belongs)"):
+        Database.open(path, write=True)
+    assert precious.read_text() == "precious"
+
+
+@ROOT
+def test_a_lock_file_of_somebody_else(path: Path) -> None:
+    lock = path.with_name("plumbline.db.lock")
+    lock.touch()
+    os.chown(lock, 4321, 4321)
+    with pytest.raises(PlumblineError, match="belongs to user 4321"):
+        Database.open(path, write=True)
+
+
+def test_what_a_lock_file_says_stays_until_it_is_held(path: Path) -> None:
+    lock = path.with_name("plumbline.db.lock")
+    lock.write_text("77\n")
+    with lock.open() as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(TryLaterError, match="process 77"):
+            Database.open(path, write=True)
+        assert lock.read_text() == "77\n"
+
+
+def test_a_folder_of_our_own(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    inside = top / "inside"
+    own.require(inside / "file", top)  # what is not there nobody has written
+    inside.mkdir(parents=True)
+    (inside / "file").touch()
+    own.require(inside / "file", top)
+
+
+@pytest.mark.parametrize("where", ["top", "top/inside", "top/inside/file"])
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_what_others_may_write_is_not_believed(tmp_path: Path, where: str, mode: int) -> None:
+    file = tmp_path / "top" / "inside" / "file"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (tmp_path / where).chmod(mode)
+    with pytest.raises(PlumblineError, match=rf"{where} can be written to by others"):
+        own.require(file, tmp_path / "top")
+
+
+@ROOT
+@pytest.mark.parametrize("where", ["top", "top/inside", "top/inside/file"])
+def test_what_belongs_to_others_is_not_believed(tmp_path: Path, where: str) -> None:
+    file = tmp_path / "top" / "inside" / "file"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    os.chown(tmp_path / where, 4321, 4321)
+    with pytest.raises(PlumblineError, match=rf"{where} belongs to user 4321"):
+        own.require(file, tmp_path / "top")
+
+
+def test_a_link_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "top").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "top" / "inside").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PlumblineError, match="inside is a symbolic link"):
+        own.require(tmp_path / "top" / "inside" / "file", tmp_path / "top")
+
+
+def test_above_it_nothing_is_open_to_everybody(tmp_path: Path) -> None:
+    """But for places like /tmp, where nobody renames what is not his."""
+    shared = tmp_path / "shared"
+    (shared / "top").mkdir(parents=True)
+    shared.chmod(0o1777)
+    own.require(shared / "top" / "file", shared / "top")
+    shared.chmod(0o777)
+    with pytest.raises(PlumblineError, match="shared can be written to by everybody"):
+        own.require(shared / "top" / "file", shared / "top")

@@ -1,0 +1,180 @@
+"""Campaigns in processes of their own that are ended from outside, and what is left of them: of the
+pretended library (each launch has a process and a folder, as a real one has), or of a real one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from plumbline import cli, fits, process
+from plumbline_db import runs
+from plumbline_db.connection import Database, check
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import ProbeRecord, Run
+from tests.tuner import planted
+from tests.tuner.cli.conftest import install
+from tests.tuner.simulated import ROOT, SimulatedStarter
+
+READY = b"ready\n"
+BEFORE_RENAME = "KILLED_BEFORE_RENAME"
+SMALL = ["--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12"]
+POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Starter(SimulatedStarter):
+    def start(self, *words: str, **more: str) -> tuple[Run, Sequence[ProbeRecord]]:  # type: ignore[override]
+        with self._launcher.folder("") as folder:
+            (folder / "plan").write_text("a plan")
+            process.run(["sleep", "0.01"], timeout_seconds=10)
+            return super().start(*words, **more)  # type: ignore[arg-type]
+
+
+def main(words: list[str], *, pretended: bool) -> None:
+    """A command, in a process of its own."""
+    if pretended:
+        patched = pytest.MonkeyPatch()
+        install(patched, Starter(planted.costs()))
+        patched.setattr(fits, "other", lambda _: None)
+    if BEFORE_RENAME in os.environ:
+        _kill_before_rename(int(os.environ[BEFORE_RENAME]))
+    sys.argv = ["plumbline", *words]
+    sys.stdout.buffer.write(READY)
+    sys.stdout.flush()
+    cli.main()
+
+
+def _kill_before_rename(left: int) -> None:
+    def counted(real):  # type: ignore[no-untyped-def]
+        def call(*words, **options):  # type: ignore[no-untyped-def]
+            nonlocal left
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+            return real(*words, **options)
+
+        return call
+
+    for name in ("rename", "replace", "link"):
+        setattr(os, name, counted(getattr(os, name)))
+
+
+class Place:
+    """A folder with the database and the files of a campaign, and temporary files of its own."""
+
+    def __init__(self, folder: Path, words: Sequence[str] = SMALL, *, pretended: bool) -> None:
+        self.folder = folder
+        self.database = folder / "plumbline.db"
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir(parents=True)
+        self._words = ["campaign", *words, "--db", str(self.database)]
+        self._pretended = pretended
+
+    @contextlib.contextmanager
+    def campaign(self, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+        """The command, from the moment on at which its modules are there."""
+        code = "from tests.tuner.killed import main; main({!r}, pretended={!r})"
+        folders = os.pathsep.join(str(ROOT / one) for one in ("", "tuner", "db", "exporters"))
+        mine = {"PYTHONPATH": folders, "TMPDIR": str(self.temporary)}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
+        }
+        with subprocess.Popen(
+            [sys.executable, "-c", code.format(self._words, self._pretended)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=kept | mine | environment,
+            start_new_session=True,
+        ) as started:
+            assert started.stdout is not None
+            assert started.stdout.read(len(READY)) == READY
+            yield started
+
+    def to_its_end(self) -> float:
+        """The seconds that it takes."""
+        with self.campaign() as started:
+            begun = time.monotonic()
+            started.communicate()
+            assert started.returncode == 0
+        return time.monotonic() - begun
+
+    def ended(self, number: signal.Signals, after_seconds: float) -> bool:
+        """Whether the signal ended it, not its own end. One that can be heard leaves nothing."""
+        with self.campaign() as started:
+            try:
+                started.wait(after_seconds)
+            except subprocess.TimeoutExpired:
+                started.send_signal(number)
+            started.communicate()
+        if started.returncode == 0:
+            return False
+        # Before it listens, and in its last moments, a signal is the end of any process.
+        expected = (128 + number, -number) if number in POLITE else (-number,)
+        assert started.returncode in expected, (started.returncode, number)
+        if started.returncode > 0:
+            assert self.scratch() == []
+        return True
+
+    def scratch(self) -> list[Path]:
+        return [one for one in self.folder.rglob("*") if one.name.startswith(".plumbline-scratch")]
+
+    def files(self) -> list[str]:
+        return sorted(str(one.relative_to(self.folder)) for one in self.folder.rglob("*"))
+
+    def launches(self) -> list[Run]:
+        try:
+            with Database.open(self.database) as db:
+                found = db.row("SELECT id FROM campaign")
+                return runs.listing(db, found[0]) if found else []
+        except PlumblineError:  # the first moments of a database
+            return []
+
+    def results(self) -> list[str]:
+        """All that is kept, but for the times at which it was, and for names of places."""
+        assert check(self.database) == []
+        said = []
+        with Database.open(self.database) as db:
+            tables = [
+                name
+                for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+                if name != "migration"
+            ]
+            for table in sorted(tables):
+                said += sorted(f"{table} {row}" for row in db.rows(f'SELECT * FROM "{table}"'))
+        for file in sorted((self.folder / "exports").rglob("*")):
+            if file.is_file():
+                said += [f"{file.name}: {line}" for line in file.read_text().splitlines()]
+        return [self._timeless(line) for line in said]
+
+    def _timeless(self, line: str) -> str:
+        line = line.replace(str(self.folder), "HERE")
+        line = re.sub(r"\.plumbline-scratch-[0-9a-f-]+", "SCRATCH", line)
+        line = re.sub(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+", "THEN", line)
+        return re.sub(r"(\bsum\W+)[0-9a-f]{16}|\b[0-9a-f]{64}\b", r"\1SUM", line)
+
+    def require_quiet(self) -> None:
+        """No process that was started here is left, in the end."""
+        mark = f"TMPDIR={self.temporary}".encode()
+        for _ in range(600):
+            if not any(mark in _environment(one) for one in Path("/proc").glob("[0-9]*")):
+                return
+            time.sleep(0.02)
+        raise AssertionError("a process is left")
+
+
+def _environment(entry: Path) -> list[bytes]:
+    try:
+        return (entry / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
