@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
@@ -12,6 +13,16 @@ from tests.probes.launch import Launch, Probe
 pytestmark = pytest.mark.mpi
 
 BLOCKS, WARMUP, REWARM = 2, 3, 1
+LETTERS = {
+    Header: "h",
+    CaseRecord: "C",
+    Begin: "b",
+    Check: "c",
+    Order: "o",
+    Samples: "s",
+    Load: "l",
+    Footer: "f",
+}
 VECTORS = ("Bcast", "Reduce", "Allreduce", "Scan", "Exscan", "Reduce_local")
 EQUAL_BLOCKS = ("Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_block")
 UNEVEN_BLOCKS = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter")
@@ -54,14 +65,15 @@ def bytes_moved(case: CaseRecord, ranks: int) -> int:
 
 def check_shape(launch: Launch, ranks: int, case_count: int) -> None:
     """Which records there are, and in which order."""
-    kinds = [type(record) for record in launch.records]
-    expected = [Header, *[CaseRecord] * case_count, *[Begin, Check] * case_count]
-    for _ in range(BLOCKS):
-        expected += [Order, *[Samples] * case_count]
-    assert kinds == [*expected, Load, Footer]
+    kinds = "".join(LETTERS[type(record)] for record in launch.records)
+    checks, order = f"(bc){{{case_count}}}", f"os{{{case_count}}}"
+    between = f"(bc){{0,{case_count}}}".join([order] * BLOCKS)
+    assert re.fullmatch(f"hC{{{case_count}}}{checks}{between}{checks}lf", kinds)
     assert list(launch.cases) == list(range(case_count))
     begun = [record.case for record in launch.records if isinstance(record, Begin)]
-    assert begun == list(launch.checks) == list(range(case_count))
+    checked = [record.case for record in launch.records if isinstance(record, Check)]
+    assert begun == checked
+    assert begun[:case_count] == sorted(begun[-case_count:]) == list(range(case_count))
     assert launch.header.nprocs == launch.header.ppn == len(launch.header.binding) == ranks
 
 

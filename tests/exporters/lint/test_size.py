@@ -57,7 +57,7 @@ TEXTS = {
         "coll_tuned_bcast_algorithm = x" + " " * 5 * MANY + "y",
         "".join(f"coll_tuned_x{one} = 1\n" for one in range(MANY // 10)),
     ),
-    "env": ("export A=1 \\\n" * MANY, "\n" * 10 * MANY + '"x'),
+    "env": ("export A=1 \\\n" * MANY, "\n" * 2 * MANY + '"x'),
 }
 
 
