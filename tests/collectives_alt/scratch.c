@@ -1,6 +1,6 @@
 /* What all communicators of a process keep together stays below the cap of a profile; those that
  * were called least recently give back theirs. Linked with the sources of the preload library, to
- * look at what is kept. usage: scratch CAP (room for 4 to 8 vectors of 64 KiB) */
+ * look at what is kept. usage: scratch CAP (room for 2 vectors of 64 KiB or more) */
 #include "preload/preload.h"
 
 #include <pthread.h>
@@ -14,14 +14,14 @@ static size_t cap;
 /* Whether the result is right. */
 static int ask(MPI_Comm comm, int value)
 {
-    static _Thread_local int from[ELEMENTS], to[ELEMENTS];
+    static _Thread_local int vector[ELEMENTS];
     int p, good = 1;
     MPI_Comm_size(comm, &p);
     for (int i = 0; i < ELEMENTS; i++)
-        from[i] = value + i;
-    MPI_Allreduce(from, to, ELEMENTS, MPI_INT, MPI_SUM, comm);
+        vector[i] = value + i;
+    MPI_Allreduce(MPI_IN_PLACE, vector, ELEMENTS, MPI_INT, MPI_SUM, comm);
     for (int i = 0; i < ELEMENTS; i++)
-        good = good && to[i] == p * (value + i);
+        good = good && vector[i] == p * (value + i);
     return good;
 }
 
