@@ -85,9 +85,7 @@ def test_a_job_with_other_rules(build: Build, tmp_path: Path) -> None:
     subprocess.run([*command, "-o", str(program)], check=True, cwd=HERE, timeout=100)
     rules = rule("MPI_Allreduce", "allreduce_recursive_doubling")
     other = str(build.program("jobs"))
-    run = Started(
-        build, tmp_path, rules, other, program="jobs_fortran", nprocs=2, timeout=40
-    )
+    run = Started(build, tmp_path, rules, other, program="jobs_fortran", nprocs=2, timeout=40)
     assert (run.done.returncode, run.done.stdout.split()) == (0, ["ok"])
     counted = run.function("MPI_Allreduce")
     assert (counted["calls"], counted["replaced"]) == (6, 0)

@@ -257,6 +257,7 @@ def test_only_mpi_entry_points_are_exported(build: Build) -> None:
         ["nm", "-D", "--defined-only", build.preload], check=True, capture_output=True, text=True
     ).stdout.split()[2::3]
     assert {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Allreduce"} <= set(symbols)
+    assert {"MPI_Intercomm_merge", "mpi_intercomm_merge_"} <= set(symbols)
     assert {"mpi_allreduce_", "mpi_allreduce_f08_"} <= set(symbols)
     others = [name for name in symbols if not name.startswith(("MPI_", "mpi_"))]
     assert others == ["plumbline_next"]  # for the probe
