@@ -12,6 +12,7 @@
     X(Init)                                                                                        \
     X(Init_thread)                                                                                 \
     X(Finalize)                                                                                    \
+    X(Intercomm_merge)                                                                             \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Gather)                                                                                      \

@@ -4,13 +4,22 @@
 
 #include <stdlib.h>
 
-/* The rank that comes first on this node. */
+/* The rank that comes first on this node; -1: no communicator could be made. */
 static int find_first(MPI_Comm comm, int rank, int *first)
 {
     int rc;
     MPI_Comm node = MPI_COMM_NULL;
+    MPI_Errhandler handler;
     *first = rank;
-    PL_TRY(PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node));
+    PL_TRY(pl_quiet(comm, &handler));
+    rc = PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    rc = pl_loud(comm, &handler, rc);
+    if (rc == PL_LEFT) {
+        *first = -1;
+        return MPI_SUCCESS;
+    }
+    if (rc != MPI_SUCCESS)
+        goto out;
     PL_TRY(pl_raise(comm, PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN)));
     PL_TRY(pl_raise(comm, PMPI_Bcast(first, 1, MPI_INT, 0, node)));
 out:
@@ -64,6 +73,9 @@ int pl_nodes(MPI_Comm comm, const struct pl_nodes **nodes)
     rc = find_first(comm, rank, &first);
     if (rc == MPI_SUCCESS)
         rc = PMPI_Allgather(&first, 1, MPI_INT, tables, 1, MPI_INT, comm);
+    for (int other = 0; rc == MPI_SUCCESS && other < p; other++)
+        if (tables[other] < 0)
+            rc = PL_LEFT;
     if (rc != MPI_SUCCESS) {
         free(tables);
         return rc;

@@ -1,10 +1,5 @@
-/* What is kept on a communicator: scratch memory, a private communicator, and which ranks share a
- * node (nodes.c).
- *
- * All of it hangs on one attribute, so that they live and die with the communicator; a duplicate
- * starts without. Collective calls on one communicator are serial by the standard, so no lock is
- * needed.
- */
+/* Scratch memory: blocks that a communicator keeps for its next calls. What those of a process keep
+ * together has a bound: above it those that were called least recently give back theirs. */
 #include "kept.h"
 
 #include <pthread.h>
@@ -13,61 +8,91 @@
 
 enum { ALIGNMENT = 64 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int keyval = MPI_KEYVAL_INVALID;
+/* Communicators that keep blocks, in a ring: behind it the one called last, before it the one that
+ * was not called for longest. */
+static struct pl_kept ring = {.before = &ring, .after = &ring};
 
-/* MPI_COMM_WORLD loses its attributes inside MPI_Finalize, where no communicator can be freed. */
-static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
+static struct {
+    size_t held, most;
+    bool threads; /* calls may come at the same time */
+    pthread_mutex_t lock;
+} scratch = {.most = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+void pl_scratch_limit(size_t most, bool threads)
 {
-    (void)key;
-    (void)extra;
-    struct pl_kept *kept = value;
-    int rc = MPI_SUCCESS, finalized = 0;
-    PMPI_Finalized(&finalized);
-    if (comm != MPI_COMM_WORLD && !finalized && kept->private_comm != MPI_COMM_NULL)
-        rc = PMPI_Comm_free(&kept->private_comm);
-    free(kept->node_tables);
-    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
-        free(kept->block[slot]);
-    free(kept);
-    return rc;
+    scratch.most = most;
+    scratch.threads = threads;
 }
 
-static void make_keyval(void)
+static void lock(void)
 {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_kept, &keyval, NULL);
+    if (scratch.threads)
+        pthread_mutex_lock(&scratch.lock);
 }
 
-struct pl_kept *pl_kept_on(MPI_Comm comm)
+static void unlock(void)
 {
-    struct pl_kept *kept = NULL;
-    int found = 0;
-    pthread_once(&once, make_keyval);
-    if (PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS)
-        return NULL;
-    if (found)
-        return kept;
-    kept = calloc(1, sizeof *kept);
-    if (!kept)
-        return NULL;
-    kept->private_comm = MPI_COMM_NULL;
-    if (PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
-        free(kept);
-        return NULL;
-    }
-    return kept;
+    if (scratch.threads)
+        pthread_mutex_unlock(&scratch.lock);
 }
 
-void pl_kept_forget(MPI_Comm comm)
+static void take_out(struct pl_kept *kept)
 {
-    struct pl_kept *kept = NULL;
-    int found = 0;
-    if (keyval == MPI_KEYVAL_INVALID ||
-        PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS || !found)
+    if (!kept->after)
         return;
-    if (kept->private_comm != MPI_COMM_NULL)
-        PMPI_Comm_free(&kept->private_comm);
-    PMPI_Comm_delete_attr(comm, keyval);
+    kept->before->after = kept->after;
+    kept->after->before = kept->before;
+    kept->before = kept->after = NULL;
+}
+
+static void put_first(struct pl_kept *kept)
+{
+    if (ring.after == kept)
+        return;
+    take_out(kept);
+    kept->before = &ring;
+    kept->after = ring.after;
+    ring.after->before = kept;
+    ring.after = kept;
+}
+
+static void free_block(struct pl_kept *kept, int slot)
+{
+    free(kept->block[slot]);
+    scratch.held -= kept->size[slot];
+    kept->block[slot] = NULL;
+    kept->size[slot] = 0;
+}
+
+static void give_back(struct pl_kept *kept)
+{
+    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
+        free_block(kept, slot);
+    take_out(kept);
+}
+
+static size_t size_of(const struct pl_kept *kept)
+{
+    size_t sum = 0;
+    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
+        sum += kept->size[slot];
+    return sum;
+}
+
+static bool fits(size_t more)
+{
+    return scratch.held <= scratch.most && more <= scratch.most - scratch.held;
+}
+
+/* Whoever is in a call keeps what it has. */
+static void make_room(const struct pl_kept *kept, size_t bytes)
+{
+    for (struct pl_kept *other = ring.before; other != &ring && !fits(bytes);) {
+        struct pl_kept *next = other->before;
+        if (other != kept && !atomic_load_explicit(&other->in_call, memory_order_acquire))
+            give_back(other);
+        other = next;
+    }
 }
 
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
@@ -77,30 +102,62 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
         return NULL;
     if (kept->block[slot] && kept->size[slot] >= bytes)
         return kept->block[slot];
-    size_t size = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT;
-    free(kept->block[slot]);
+    const size_t size = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    lock();
+    free_block(kept, slot);
+    make_room(kept, size);
     kept->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
     kept->size[slot] = kept->block[slot] ? size : 0;
+    scratch.held += kept->size[slot];
+    put_first(kept);
+    unlock();
     return kept->block[slot];
+}
+
+struct pl_kept *pl_scratch_begin(MPI_Comm comm, size_t bound)
+{
+    struct pl_kept *kept = pl_kept_on(comm);
+    if (!kept)
+        return NULL;
+    lock();
+    atomic_store_explicit(&kept->in_call, true, memory_order_relaxed);
+    if (size_of(kept) > scratch.most - bound)
+        give_back(kept);
+    if (kept->after)
+        put_first(kept);
+    unlock();
+    return kept;
+}
+
+void pl_scratch_end(struct pl_kept *kept)
+{
+    if (kept)
+        atomic_store_explicit(&kept->in_call, false, memory_order_release);
+}
+
+size_t pl_scratch_held(void)
+{
+    return scratch.held;
 }
 
 size_t pl_scratch_kept(MPI_Comm comm)
 {
-    size_t sum = 0;
     const struct pl_kept *kept = pl_kept_on(comm);
-    for (int slot = 0; kept && slot < PL_SCRATCH_SLOTS; slot++)
-        sum += kept->size[slot];
-    return sum;
+    return kept ? size_of(kept) : 0;
+}
+
+void pl_kept_free_scratch(struct pl_kept *kept)
+{
+    lock();
+    give_back(kept);
+    unlock();
 }
 
 void pl_scratch_release(MPI_Comm comm)
 {
     struct pl_kept *kept = pl_kept_on(comm);
-    for (int slot = 0; kept && slot < PL_SCRATCH_SLOTS; slot++) {
-        free(kept->block[slot]);
-        kept->block[slot] = NULL;
-        kept->size[slot] = 0;
-    }
+    if (kept)
+        pl_kept_free_scratch(kept);
 }
 
 /* A reduction keeps elements with their gaps, and may pad a vector to p equal blocks. */
@@ -128,28 +185,4 @@ size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *
 MPI_Request *pl_requests(MPI_Comm comm, int count)
 {
     return pl_scratch(comm, PL_SLOT_REQUESTS, (size_t)count * sizeof(MPI_Request));
-}
-
-int pl_raise(MPI_Comm comm, int rc)
-{
-    if (rc != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(comm, rc);
-    return rc;
-}
-
-/* MPI_Comm_split, not MPI_Comm_dup: the attributes of the application are none of our business. */
-int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
-{
-    int rc = MPI_SUCCESS, rank;
-    struct pl_kept *kept = pl_kept_on(comm);
-    if (!kept)
-        return pl_raise(comm, MPI_ERR_NO_MEM);
-    if (kept->private_comm == MPI_COMM_NULL) {
-        PL_TRY(PMPI_Comm_rank(comm, &rank));
-        PL_TRY(PMPI_Comm_split(comm, 0, rank, &kept->private_comm));
-        PL_TRY(PMPI_Comm_set_errhandler(kept->private_comm, MPI_ERRORS_RETURN));
-    }
-    *private_comm = kept->private_comm;
-out:
-    return rc;
 }

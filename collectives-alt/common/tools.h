@@ -4,7 +4,8 @@
  * for a byte reduced (the alpha, beta and gamma of the Hockney model with computation).
  *
  * Errors: a variant that returns an error has given it to the error handler of call->comm exactly
- * once. MPI calls on call->comm do that themselves; everything else goes through pl_raise. */
+ * once. MPI calls on call->comm do that themselves; everything else goes through pl_raise. PL_LEFT
+ * is none, and is handed on as it is. */
 #ifndef PL_TOOLS_H
 #define PL_TOOLS_H
 
@@ -17,7 +18,8 @@ enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_WORK, PL_SLOT_COPY, PL_S
 int pl_raise(MPI_Comm comm, int rc);
 
 /* A communicator of the same ranks for point-to-point messages that no receive of the application
- * can catch. Made by the first call, which is collective; kept on comm and freed with it. */
+ * can catch. Made by the first call, which is collective; kept on comm and freed with it. PL_LEFT,
+ * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
 
 /* Room for `count` requests; NULL when memory is short. Requests of the private communicator that
@@ -38,7 +40,8 @@ struct pl_nodes {
     const int *first;   /* by node: where it begins in members; first[count] is p */
 };
 
-/* Made by the first call, which is collective; kept on comm and freed with it. */
+/* Made by the first call, which is collective; kept on comm and freed with it. PL_LEFT, on all
+ * ranks alike, where no communicator could be made. */
 int pl_nodes(MPI_Comm comm, const struct pl_nodes **nodes);
 
 /* --- layout (copy.c) --- */

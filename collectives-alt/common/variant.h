@@ -104,10 +104,14 @@ struct pl_variant {
     int scratch_volumes;
     struct pl_parameter parameters[PL_PARAMETERS_MAX]; /* those with a name */
     /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of
-     * call->comm has been given. Call it only without obstacles, and with call->values where it has
-     * parameters. */
+     * call->comm has been given, or PL_LEFT. Call it only without obstacles, and with call->values
+     * where it has parameters. */
     int (*run)(const struct pl_call *call);
 };
+
+/* On all ranks alike: nothing was done, since the private communicators have a limit
+ * (pl_private_limit); the call is left to the library. */
+enum { PL_LEFT = -1 };
 
 /* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv. */
 bool pl_has_volume(enum pl_function function);
@@ -156,8 +160,24 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
 size_t pl_scratch_kept(MPI_Comm comm);
 void pl_scratch_release(MPI_Comm comm);
 
-/* Frees all that is kept on comm, its private communicator too; collective. For the communicators
- * that nobody frees, before MPI_Finalize. */
+/* The most that the communicators of this process hold together; without it there is no limit. What
+ * would be more makes those give back theirs that were called least recently, and are not in a call
+ * of another thread. `threads`: calls may come at the same time. */
+void pl_scratch_limit(size_t most, bool threads);
+size_t pl_scratch_held(void);
+
+/* Around a call of a variant where there is a limit. `bound`: pl_scratch_bound, within the limit;
+ * what would not fit beside it is given back. */
+struct pl_kept;
+struct pl_kept *pl_scratch_begin(MPI_Comm comm, size_t bound);
+void pl_scratch_end(struct pl_kept *kept);
+
+/* The most private communicators (tools.h) that this process makes, and how many it has. */
+void pl_private_limit(int most);
+int pl_private_made(void);
+
+/* Frees all that is kept on comm, its private communicator too; collective. For MPI_COMM_WORLD,
+ * which nobody frees. */
 void pl_kept_forget(MPI_Comm comm);
 
 /* What the variant may keep at most in one call of `volume` bytes on p processes; equal on all

@@ -216,19 +216,19 @@ static void count(const struct pl_call *call, const struct pl_place *place, int6
         pthread_mutex_unlock(&book.lock);
 }
 
-/* Collective, in the first call of all ranks on a communicator. */
+/* Collective, in the first call of all ranks on a communicator; another job may record nothing. */
 static int locate(MPI_Comm comm, struct pl_place *place)
 {
     const struct pl_nodes *nodes;
     place->located = true;
-    if (place->inter)
+    if (place->inter || place->foreign)
         return MPI_SUCCESS;
     const int rc = pl_nodes(comm, &nodes);
     if (rc == MPI_SUCCESS) {
         place->nodes = nodes->count;
         place->ppn = nodes->most_ppn;
     }
-    return rc;
+    return rc == PL_LEFT ? MPI_SUCCESS : rc;
 }
 
 int pl_record(const struct pl_call *call)

@@ -31,7 +31,32 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_place, &keyval, NULL);
 }
 
-/* No rule is for inter-communicators. */
+/* Whether processes of another MPI_COMM_WORLD are there. The answer is the same on all ranks. */
+static int is_foreign(MPI_Comm comm, int p, bool *foreign)
+{
+    int rc;
+    MPI_Group here = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+    int *ranks = malloc(2 * (size_t)p * sizeof *ranks);
+    if (!ranks)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    for (int rank = 0; rank < p; rank++)
+        ranks[rank] = rank;
+    PL_TRY(PMPI_Comm_group(comm, &here));
+    PL_TRY(PMPI_Comm_group(MPI_COMM_WORLD, &world));
+    PL_TRY(PMPI_Group_translate_ranks(here, p, ranks, world, ranks + p));
+    for (int rank = 0; rank < p; rank++)
+        *foreign = *foreign || ranks[p + rank] == MPI_UNDEFINED;
+out:
+    if (world != MPI_GROUP_NULL)
+        PMPI_Group_free(&world);
+    if (here != MPI_GROUP_NULL)
+        PMPI_Group_free(&here);
+    free(ranks);
+    return rc;
+}
+
+/* No rule is for inter-communicators, nor for a rank alone; ranks of another job may have other
+ * rules, or none. */
 static int make_place(MPI_Comm comm, struct pl_place **made)
 {
     int rc, inter = 0;
@@ -42,7 +67,10 @@ static int make_place(MPI_Comm comm, struct pl_place **made)
     PL_TRY(PMPI_Comm_size(comm, &place->p));
     PL_TRY(PMPI_Comm_rank(comm, &place->rank));
     place->inter = inter;
-    for (int f = 0; inter && f < PL_FUNCTION_COUNT; f++)
+    if (!inter && atomic_load_explicit(&pl_state.merged, memory_order_relaxed))
+        PL_TRY(is_foreign(comm, place->p, &place->foreign));
+    const bool left = inter || place->foreign || place->p == 1;
+    for (int f = 0; left && f < PL_FUNCTION_COUNT; f++)
         place->choices[f] = (struct pl_choice){.known = true, .untouched = !pl_state.recording};
     PL_TRY(PMPI_Comm_set_attr(comm, keyval, place));
     *made = place;
@@ -94,7 +122,7 @@ static void insert(struct pl_choice *choice, struct pl_active_rule *rule, bool s
     int i = choice->count++;
     for (; i > 0 && options[i - 1].bytes.from > rule->rule->bytes.from; i--)
         options[i] = options[i - 1];
-    options[i] = (struct pl_option){rule->rule->bytes, rule, stands_in};
+    options[i] = (struct pl_option){rule->rule->bytes, rule, stands_in, false};
 }
 
 /* Decided by the profile and the communicator alone, so equal on all ranks. */
@@ -110,8 +138,15 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_plac
         if (!holds(first[i].rule->nprocs, p))
             continue;
         fitting++;
-        if (first[i].rule->by_nodes && !nodes)
-            PL_TRY(pl_nodes(comm, &nodes));
+        if (!first[i].rule->by_nodes || nodes)
+            continue;
+        rc = pl_nodes(comm, &nodes);
+        if (rc == PL_LEFT) { /* the library has no context id left */
+            *choice = (struct pl_choice){.known = true, .untouched = !pl_state.recording};
+            return MPI_SUCCESS;
+        }
+        if (rc != MPI_SUCCESS)
+            goto out;
     }
     if (fitting > 0 && !(choice->options = calloc((size_t)fitting, sizeof *choice->options)))
         return pl_raise(comm, MPI_ERR_NO_MEM);

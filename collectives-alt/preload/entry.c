@@ -26,9 +26,14 @@ EXPORT int MPI_Finalize(void)
     pl_load(false);
     pl_write_report();
     pl_calls_close(true);
-    pl_kept_forget(MPI_COMM_WORLD);
-    pl_kept_forget(MPI_COMM_SELF);
     return pl_next.Finalize();
+}
+
+/* What has ranks of several jobs was made by this, or of what this has made. */
+EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
+{
+    atomic_store_explicit(&pl_state.merged, true, memory_order_relaxed);
+    return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
 EXPORT int MPI_Barrier(MPI_Comm comm)

@@ -1,6 +1,6 @@
 /* The counters as software-defined events of PAPI: sde:::plumbline::MPI_Bcast.calls, .bytes,
- * .replaced, .fallen_through. Like hardware counters they start at zero with PAPI_start. Libraries
- * are found by name and only in a process that has PAPI, so that none is needed. */
+ * .replaced, .fallen_through, .crowded. Like hardware counters they start at zero with PAPI_start.
+ * Libraries are found by name and only in a process that has PAPI, so that none is needed. */
 #include "preload.h"
 
 #if defined PL_PAPI && __has_include(<sde_lib.h>)
@@ -41,8 +41,10 @@ static void register_function(const struct sde *sde, papi_handle_t handle, enum 
     const struct {
         const char *name;
         atomic_llong *value;
-    } counters[] = {
-        {"calls", &state->calls}, {"bytes", &state->bytes}, {"replaced", &state->replaced}};
+    } counters[] = {{"calls", &state->calls},
+                    {"bytes", &state->bytes},
+                    {"replaced", &state->replaced},
+                    {"crowded", &state->crowded}};
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (counters[i].value == &state->bytes && !pl_has_volume(f))
             continue;

@@ -77,11 +77,22 @@ static void *address(void *buffer)
 #define OPERANDS void *sendbuf, void *recvbuf, Integer count, Integer type, Integer op
 #define REDUCED address(sendbuf), address(recvbuf), *count, TYPE(type), OP(op)
 
+static int merge(MPI_Comm comm, MPI_Fint high, MPI_Fint *merged)
+{
+    MPI_Comm both = MPI_COMM_NULL;
+    const int rc = MPI_Intercomm_merge(comm, high != 0, &both);
+    if (rc == MPI_SUCCESS)
+        *merged = PMPI_Comm_c2f(both);
+    return rc;
+}
+
 /* clang-format off */
 SUBROUTINE(init, (IERROR), MPI_Init(NULL, NULL))
 SUBROUTINE(init_thread, (Integer required, MPI_Fint *provided, IERROR),
            MPI_Init_thread(NULL, NULL, *required, provided))
 SUBROUTINE(finalize, (IERROR), MPI_Finalize())
+SUBROUTINE(intercomm_merge, (Integer comm, Integer high, MPI_Fint *merged, IERROR),
+           merge(COMM(comm), *high, merged))
 SUBROUTINE(barrier, (LAST), MPI_Barrier(COMM(comm)))
 SUBROUTINE(bcast, (RECV, Integer root, LAST), MPI_Bcast(RECEIVED, *root, COMM(comm)))
 SUBROUTINE(gather, (SEND, RECV, Integer root, LAST),

@@ -3,11 +3,13 @@
 #include "preload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct pl_active_rule pl_unloaded[1];
@@ -19,18 +21,33 @@ struct pl_state pl_state = {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local bool collective_load;
 
-/* The file as a string; NULL with pl_state.reason set. */
+/* What stands in the way of reading a file; NULL with its length. */
+static const char *not_readable(FILE *file, long long *length)
+{
+    struct stat status;
+    if (!file || fstat(fileno(file), &status) != 0)
+        return strerror(errno);
+    *length = status.st_size;
+    if (S_ISDIR(status.st_mode))
+        return "a folder, not a file";
+    if (!S_ISREG(status.st_mode))
+        return "not a plain file";
+    return *length >= INT_MAX ? "too long" : NULL;
+}
+
+/* The file as a string; NULL with pl_state.reason set. Opened so that no pipe is waited for. */
 static char *read_file(const char *path, long long *length)
 {
     char *text = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file || fseek(file, 0, SEEK_END) != 0 || (*length = ftell(file)) < 0 ||
-        fseek(file, 0, SEEK_SET) != 0) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: %s", path, strerror(errno));
-    } else if (*length >= INT_MAX || !(text = calloc(1, (size_t)*length + 1))) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: too long", path);
-    } else if (fread(text, 1, (size_t)*length, file) != (size_t)*length) {
-        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: cannot be read to its end", path);
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    const char *why = not_readable(file, length);
+    if (!why && !(text = calloc(1, (size_t)*length + 1)))
+        why = "out of memory";
+    if (!why && fread(text, 1, (size_t)*length, file) != (size_t)*length)
+        why = "cannot be read to its end";
+    if (why) {
+        snprintf(pl_state.reason, sizeof pl_state.reason, "%s: %s", path, why);
         free(text);
         text = NULL;
     }
@@ -117,6 +134,8 @@ static void activate(void)
         return;
     }
     pl_state.rules = next;
+    pl_scratch_limit(profile->memory, pl_state.threads);
+    pl_private_limit(profile->communicators);
     for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
         struct pl_active_rule *first = next;
         for (int i = 0; i < profile->count; i++)
@@ -195,6 +214,7 @@ static void load(void)
     PMPI_Query_thread(&level);
     pl_state.threads = level == MPI_THREAD_MULTIPLE;
     pl_state.spawned = has_parent();
+    pl_await_end();
     const char *path = getenv("PLUMBLINE_PROFILE");
     pl_state.path = path && *path ? path : NULL;
     if (collective_load)

@@ -13,12 +13,13 @@ struct pl_active_rule {
     atomic_llong replaced, nearest;
 };
 
-/* `first` is NULL where no rule is for the function. Until the profile is loaded it is pl_unloaded.
- * Rules do not change once loaded. */
+/* `first` is NULL where no rule is for the function, and at the end (end.c). Until the profile is
+ * loaded it is pl_unloaded. Rules do not change once loaded. */
 struct pl_function_state {
     _Atomic(struct pl_active_rule *) first;
     int count;
     atomic_llong calls, replaced, bytes; /* bytes: volume of the replaced calls */
+    atomic_llong crowded;                /* left to the library for want of a communicator */
 };
 
 struct pl_state {
@@ -28,6 +29,7 @@ struct pl_state {
     bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
     bool spawned;                 /* by MPI_Comm_spawn, with a parent at least when loaded */
     bool recording;               /* calls.c counts and times all calls */
+    atomic_bool merged;           /* communicators may have ranks of several jobs */
     const char *path;             /* PLUMBLINE_PROFILE; NULL when not set */
     char reason[768];             /* why no rule is in force; empty when rules are */
 };
@@ -53,6 +55,7 @@ struct pl_option {
     struct pl_range bytes;
     struct pl_active_rule *rule;
     bool stands_in; /* the rule is for the nearest number of processes */
+    bool left;      /* the variant got no private communicator here, on any rank */
 };
 
 /* The rules of one function that can match on one communicator, by bytes. Not `known` before the
@@ -66,7 +69,8 @@ struct pl_choice {
 /* What is known of a communicator; lives and dies with it. */
 struct pl_place {
     int p, rank;
-    bool inter, located; /* located: calls.c knows nodes and ranks a node (0: nobody could say) */
+    bool inter, foreign; /* foreign: it has ranks of another job */
+    bool located;        /* calls.c knows nodes and ranks a node (0: nobody could say) */
     int nodes, ppn;
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
@@ -151,7 +155,11 @@ int pl_decide(const struct pl_call *call); /* the same, not recorded */
  * reads and all parse the same text; else each rank reads for itself. MPI must be initialised. */
 void pl_load(bool collective);
 
-/* Writes the file PLUMBLINE_REPORT names, on rank 0. */
+/* Has pl_state changed at the end of MPI (end.c). */
+void pl_await_end(void);
+
+/* Writes the file PLUMBLINE_REPORT names, on rank 0, which says too what did not go as the rules
+ * say. */
 void pl_write_report(void);
 
 /* --- the record of calls (calls.c) --- */

@@ -67,6 +67,18 @@ static bool parse_memory(const char *rest, struct pl_profile *profile,
     return true;
 }
 
+static bool parse_communicators(const char *rest, struct pl_profile *profile,
+                                struct pl_profile_error *error)
+{
+    long long most;
+    if (profile->communicators >= 0)
+        return pl_profile_fail(error, rest, "a second communicators line");
+    if (!parse_setting(rest, "most", 0, INT_MAX, &most, error))
+        return false;
+    profile->communicators = (int)most;
+    return true;
+}
+
 static bool parse_nearest(char *rest, struct pl_profile *profile, struct pl_profile_error *error)
 {
     long long factor;
@@ -85,11 +97,6 @@ static bool parse_nearest(char *rest, struct pl_profile *profile, struct pl_prof
 static bool add_rule(struct pl_profile *profile, const struct pl_rule *rule,
                      struct pl_profile_error *error)
 {
-    for (int i = 0; i < profile->count; i++) {
-        const struct pl_rule *other = &profile->rules[i];
-        if (pl_rules_overlap(rule, other))
-            return pl_profile_fail(error, "", "overlaps with the rule on line %d", other->line);
-    }
     struct pl_rule *rules =
         realloc(profile->rules, (size_t)(profile->count + 1) * sizeof *profile->rules);
     if (!rules)
@@ -118,19 +125,23 @@ static bool parse_line(char *line, struct pl_profile *profile, struct pl_profile
         return parse_library(rest, profile, error);
     if (strcmp(word, "memory") == 0)
         return parse_memory(rest, profile, error);
+    if (strcmp(word, "communicators") == 0)
+        return parse_communicators(rest, profile, error);
     if (strcmp(word, "nearest") == 0)
         return parse_nearest(rest, profile, error);
     if (strcmp(word, "rule") == 0) {
         struct pl_rule rule = {.line = error->line};
         return pl_rule_parse(rest, &rule, error) && add_rule(profile, &rule, error);
     }
-    return pl_profile_fail(error, word, "not `rule`, `library`, `memory`, `nearest` or a comment");
+    return pl_profile_fail(error, word,
+                           "not `rule`, `library`, `memory`, `communicators`, `nearest` or a "
+                           "comment");
 }
 
 bool pl_profile_parse(char *text, size_t length, struct pl_profile *profile,
                       struct pl_profile_error *error)
 {
-    *profile = (struct pl_profile){.memory = UNSET};
+    *profile = (struct pl_profile){.memory = UNSET, .communicators = -1};
     *error = (struct pl_profile_error){.line = 1};
     if (strlen(text) != length)
         return pl_profile_fail(error, "", "not a text file: it holds a zero byte");
@@ -144,8 +155,14 @@ bool pl_profile_parse(char *text, size_t length, struct pl_profile *profile,
         }
         line = end ? end + 1 : NULL;
     }
+    if (!pl_rules_apart(profile, error)) {
+        pl_profile_free(profile);
+        return false;
+    }
     if (profile->memory == UNSET)
         profile->memory = PL_STANDARD_MEMORY;
+    if (profile->communicators < 0)
+        profile->communicators = PL_STANDARD_COMMUNICATORS;
     return true;
 }
 

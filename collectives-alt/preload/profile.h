@@ -24,11 +24,12 @@ struct pl_rule {
 /* Stands for any function: refuses (canary.c). */
 extern const struct pl_variant pl_canary;
 
-enum { PL_STANDARD_MEMORY = 64 << 20 };
+enum { PL_STANDARD_MEMORY = 64 << 20, PL_STANDARD_COMMUNICATORS = 128 };
 
 struct pl_profile {
     char library[256]; /* what the library's version string must start with; empty: any */
-    size_t memory;     /* most bytes of scratch memory kept on one communicator */
+    size_t memory;     /* most bytes of scratch memory that a process keeps */
+    int communicators; /* most private communicators of a process */
     int nearest;       /* factor within which rules for another nprocs stand in; 0: none do */
     struct pl_rule *rules;
     int count;
@@ -53,6 +54,8 @@ bool pl_profile_fits(const struct pl_profile *profile, const char *version);
 bool pl_rule_parse(char *rest, struct pl_rule *rule, struct pl_profile_error *error);
 /* True if one call could match both. */
 bool pl_rules_overlap(const struct pl_rule *one, const struct pl_rule *other);
+/* False, with the first line that overlaps with one before it, if two rules do (overlap.c). */
+bool pl_rules_apart(const struct pl_profile *profile, struct pl_profile_error *error);
 
 extern const char pl_blanks[];
 

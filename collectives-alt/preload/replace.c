@@ -20,49 +20,49 @@ static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
            (is_any(rule->types) || (rule->types & pl_type_kind(call->recvtype)));
 }
 
-/* Never more than the cap: what would not fit beside the memory that is kept gets it all; what is
- * too much alone is not replaced. The first is decided on this rank alone, and changes no result.
- */
-static bool fits_memory(const struct pl_variant *variant, const struct pl_call *call,
-                        long long bytes, int p)
+/* What is found for a call. */
+struct found {
+    struct pl_option *option; /* NULL: nothing */
+    long long bytes;
+    size_t scratch; /* pl_scratch_bound; 0 for the canary */
+};
+
+/* The canary is a variant of every function and has no obstacles. What is too much memory alone is
+ * not replaced. */
+static bool may_run(const struct pl_variant *variant, const struct pl_call *call, int p,
+                    struct found *found)
 {
-    const size_t cap = pl_state.profile.memory;
-    const size_t bound = pl_scratch_bound(variant, call, bytes, p);
-    if (bound > cap)
+    if (variant == &pl_canary)
+        return true;
+    if (pl_counted_obstacles(variant, call) != 0)
         return false;
-    if (pl_scratch_kept(call->comm) > cap - bound)
-        pl_scratch_release(call->comm);
-    return true;
+    found->scratch = pl_scratch_bound(variant, call, found->bytes, p);
+    return found->scratch <= pl_state.profile.memory;
 }
 
-/* The canary is a variant of every function and has no obstacles. */
-static bool may_run(const struct pl_variant *variant, const struct pl_call *call, long long bytes,
-                    int p)
-{
-    return variant == &pl_canary ||
-           (pl_counted_obstacles(variant, call) == 0 && fits_memory(variant, call, bytes, p));
-}
-
-static const struct pl_option *find(const struct pl_place *place, const struct pl_call *call,
-                                    long long *bytes)
+static struct found find(const struct pl_place *place, const struct pl_call *call)
 {
     const struct pl_choice *choice = &place->choices[call->function];
+    struct found found = {NULL, 0, 0};
     if (choice->count == 0)
-        return NULL;
-    *bytes = pl_volume_on(call, place->p, place->rank);
-    if (*bytes == PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
-        *bytes = 0;
-    if (*bytes < 0)
-        return NULL;
+        return found;
+    const long long bytes = pl_volume_on(call, place->p, place->rank);
+    if (bytes != PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
+        found.bytes = bytes;
+    if (found.bytes < 0)
+        return found;
     for (int i = 0; i < choice->count; i++) {
-        const struct pl_option *option = &choice->options[i];
+        struct pl_option *option = &choice->options[i];
         const struct pl_rule *rule = option->rule->rule;
-        if (option->bytes.from > *bytes)
+        if (option->bytes.from > found.bytes)
             break;
-        if (option->bytes.to >= *bytes && fits_classes(rule, call))
-            return may_run(rule->spec.variant, call, *bytes, place->p) ? option : NULL;
+        if (option->bytes.to >= found.bytes && fits_classes(rule, call)) {
+            if (may_run(rule->spec.variant, call, place->p, &found))
+                found.option = option;
+            break;
+        }
     }
-    return NULL;
+    return found;
 }
 
 /* False before MPI_Init and after MPI_Finalize. */
@@ -90,29 +90,47 @@ static int find_place(const struct pl_call *call, struct pl_place **place)
     return pl_place_of(call->comm, call->function, place);
 }
 
-static int run(const struct pl_option *option, const struct pl_call *call, long long bytes)
+static void count(const struct found *found, struct pl_function_state *state)
 {
-    struct pl_active_rule *rule = option->rule;
-    struct pl_function_state *state = &pl_state.functions[call->function];
-    pl_count(&rule->replaced, 1);
+    const struct pl_option *option = found->option;
+    pl_count(&option->rule->replaced, 1);
     if (option->stands_in)
-        pl_count(&rule->nearest, 1);
+        pl_count(&option->rule->nearest, 1);
     pl_count(&state->replaced, 1);
-    pl_count(&state->bytes, bytes);
-    return pl_spec_run(&rule->rule->spec, call);
+    pl_count(&state->bytes, found->bytes);
+}
+
+/* A variant that was left once is left for good: all ranks know. */
+static int run(const struct found *found, const struct pl_call *call)
+{
+    struct pl_option *option = found->option;
+    struct pl_function_state *state = &pl_state.functions[call->function];
+    if (!option->left) {
+        struct pl_kept *kept = found->scratch ? pl_scratch_begin(call->comm, found->scratch) : NULL;
+        const int rc = pl_spec_run(&option->rule->rule->spec, call);
+        pl_scratch_end(kept);
+        if (rc != PL_LEFT) {
+            count(found, state);
+            return rc;
+        }
+        option->left = true;
+    }
+    pl_count(&state->crowded, 1);
+    return pl_call_next(call);
 }
 
 int pl_decide(const struct pl_call *call)
 {
-    long long bytes;
+    struct found found = {NULL, 0, 0};
     struct pl_place *place = pl_last_place(call->comm);
     if (!place || !place->choices[call->function].known) {
         const int rc = find_place(call, &place);
         if (rc != MPI_SUCCESS)
             return rc;
     }
-    const struct pl_option *option = place ? find(place, call, &bytes) : NULL;
-    return option ? run(option, call, bytes) : pl_call_next(call);
+    if (place)
+        found = find(place, call);
+    return found.option ? run(&found, call) : pl_call_next(call);
 }
 
 int pl_replace(const struct pl_call *call)

@@ -93,9 +93,9 @@ static void put_functions(FILE *out)
             continue;
         fprintf(out,
                 "%s\n  {\"function\":\"%s\",\"calls\":%lld,\"replaced\":%lld,"
-                "\"fallen_through\":%lld,\"bytes\":",
-                separator, pl_function_name((enum pl_function)f), calls, replaced,
-                calls - replaced);
+                "\"fallen_through\":%lld,\"crowded\":%lld,\"bytes\":",
+                separator, pl_function_name((enum pl_function)f), calls, replaced, calls - replaced,
+                atomic_load(&state->crowded));
         if (pl_has_volume((enum pl_function)f))
             fprintf(out, "%lld}", atomic_load(&state->bytes));
         else
@@ -118,7 +118,8 @@ static bool write_file(const char *name)
         fputs("null", out);
     fprintf(out, ",\"in_force\":%s,\"reason\":", pl_state.rules ? "true" : "false");
     put_string(out, pl_state.reason);
-    fprintf(out, ",\"nprocs\":%d,\n \"rules\":[", nprocs);
+    fprintf(out, ",\"nprocs\":%d,\n \"memory\":%zu,\"communicators\":%d,\n \"rules\":[", nprocs,
+            pl_scratch_held(), pl_private_made());
     put_rules(out);
     fputs("],\n \"functions\":[", out);
     put_functions(out);
@@ -127,12 +128,28 @@ static bool write_file(const char *name)
     return fclose(out) == 0 && whole;
 }
 
+/* An application that makes more communicators than that is not as fast as its profile says. */
+static void say_crowded(void)
+{
+    long long crowded = 0;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+        crowded += atomic_load(&pl_state.functions[f].crowded);
+    if (crowded > 0)
+        fprintf(stderr,
+                "plumbline: %lld calls were left to the library, for want of private communicators "
+                "(a process has at most %d: the line `communicators` of a profile)\n",
+                crowded, pl_state.profile.communicators);
+}
+
 void pl_write_report(void)
 {
     int rank = -1;
     const char *path = getenv("PLUMBLINE_REPORT");
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0 || !path || !*path)
+    if (rank != 0)
+        return;
+    say_crowded();
+    if (!path || !*path)
         return;
     if (pl_state.spawned) /* with the variables of those who write the file */
         return;

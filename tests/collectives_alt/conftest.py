@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.collectives_alt.programs import ADDRESSES, MPICH, Build, make, make_suite
+from tests.collectives_alt.programs import (
+    ADDRESSES,
+    MPICH,
+    ROOT,
+    Build,
+    compile_program,
+    make,
+    make_suite,
+)
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +41,17 @@ def under_mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
         pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
     folder = tmp_path_factory.mktemp("collectives-alt-mpich")
     return make_suite(Build(folder, mpicc=str(wrapper)))
+
+
+@pytest.fixture(scope="session")
+def mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The preload library that `make setup-mpis` builds, and programs for it."""
+    library = next(ROOT.glob("build/mpich-5.0.*/libplumbline.so"), None)
+    wrapper = MPICH / "bin" / "mpicc"
+    if library is None or not wrapper.exists():
+        pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
+    build = Build(tmp_path_factory.mktemp("mpich"), mpicc=str(wrapper))
+    build.preload.symlink_to(library)
+    for name in ("crowd", "farewell", "jobs"):
+        compile_program(build, name, [f"{name}.c"], linked=False)
+    return build

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EVENTS = 6 };
+enum { EVENTS = 7 };
 static const char *const events[EVENTS] = {
     "sde:::plumbline::MPI_Allreduce.calls",    "sde:::plumbline::MPI_Allreduce.bytes",
     "sde:::plumbline::MPI_Allreduce.replaced", "sde:::plumbline::MPI_Allreduce.fallen_through",
-    "sde:::plumbline::MPI_Bcast.calls",        "sde:::plumbline::MPI_Bcast.replaced",
+    "sde:::plumbline::MPI_Allreduce.crowded",  "sde:::plumbline::MPI_Bcast.calls",
+    "sde:::plumbline::MPI_Bcast.replaced",
 };
 
 static int fail(const char *what, int code)

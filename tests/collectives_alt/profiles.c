@@ -22,7 +22,8 @@ static void print_rule(const struct pl_rule *rule)
 
 int main(int argc, char **argv)
 {
-    static char input[1 << 16];
+    enum { MOST = 1 << 24 };
+    static char input[MOST];
     const size_t length = fread(input, 1, sizeof input - 1, stdin);
     char *text = malloc(length + 1); /* exact, so that a sanitizer sees a read past the end */
     for (size_t i = 0; i <= length; i++)
@@ -32,7 +33,8 @@ int main(int argc, char **argv)
     const bool good = pl_profile_parse(text, length, &profile, &error);
     if (good) {
         printf("library=%s\n", profile.library);
-        printf("memory=%zu nearest=%d\n", profile.memory, profile.nearest);
+        printf("memory=%zu communicators=%d nearest=%d\n", profile.memory, profile.communicators,
+               profile.nearest);
         for (int i = 0; i < profile.count; i++)
             print_rule(&profile.rules[i]);
         if (argc > 1)

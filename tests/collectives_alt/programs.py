@@ -28,7 +28,9 @@ WRAPPED = [
 ]
 
 # The parser of profiles, which is linked into a program of its own.
-PARSER = [ROOM / "preload" / f"{name}.c" for name in ("profile", "rule", "classes", "canary")]
+PARSER = [
+    ROOM / "preload" / f"{name}.c" for name in ("profile", "rule", "overlap", "classes", "canary")
+]
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -62,7 +64,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in (
         *("application", "communicators", "handler", "decides", "ranges", "empty"),
-        *("keeps", "killed", "spawns"),
+        *("keeps", "killed", "spawns", "crowd", "farewell", "jobs"),
     ):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build

@@ -77,3 +77,15 @@ def test_calls_are_recorded(build: Build, tmp_path: Path, program: str) -> None:
         for (function, *_), (number, *_) in one.calls.items():
             calls[function] = calls.get(function, 0) + number
         assert calls == {one["function"]: one["calls"] for one in run.report["functions"]}
+
+
+def test_a_job_with_other_rules(build: Build, tmp_path: Path) -> None:
+    command = ["mpif90", "-w", "-fallow-argument-mismatch", "jobs.F90"]
+    program = build.program("jobs_fortran")
+    subprocess.run([*command, "-o", str(program)], check=True, cwd=HERE, timeout=100)
+    rules = rule("MPI_Allreduce", "allreduce_recursive_doubling")
+    other = str(build.program("jobs"))
+    run = Started(build, tmp_path, rules, other, program="jobs_fortran", nprocs=2, timeout=40)
+    assert (run.done.returncode, run.done.stdout.split()) == (0, ["ok"])
+    counted = run.function("MPI_Allreduce")
+    assert (counted["calls"], counted["replaced"]) == (6, 0)

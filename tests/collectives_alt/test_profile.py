@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
+from itertools import combinations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,7 +34,7 @@ def test_a_whole_profile(build: Build) -> None:
         0,
         [
             "library=Open MPI v4.1.4",
-            f"memory={64 << 20} nearest=0",
+            f"memory={64 << 20} communicators=128 nearest=0",
             "5 MPI_Bcast 2-4 0-99 bcast_as_scatter_plus_allgather",
             f"6 MPI_Reduce 5-{2**31 - 1} 65536-{2**63 - 1} reduce_ring",
         ],
@@ -55,7 +57,7 @@ ALL = "nprocs=1-inf bytes=0-inf"
 
 def test_everything_a_rule_can_say(build: Build) -> None:
     text = (
-        f"{HEAD}memory bytes=1000\nnearest nprocs factor=3\n"
+        f"{HEAD}memory bytes=1000\nnearest nprocs factor=3\ncommunicators most=7\n"
         f"rule function=MPI_Allreduce {ALL} nodes=2-4 ppn=8-inf op=sum,min type=floating "
         "variant=allreduce_segmented_ring:segment_bytes=512\n"
         f"rule function=MPI_Gatherv {ALL} ppn=4-4 variant=gatherv_linear\n"
@@ -66,11 +68,11 @@ def test_everything_a_rule_can_say(build: Build) -> None:
         0,
         [
             "library=",
-            "memory=1000 nearest=3",
-            f"4 MPI_Allreduce 1-{most} 0-{huge} allreduce_segmented_ring 512 "
+            "memory=1000 communicators=7 nearest=3",
+            f"5 MPI_Allreduce 1-{most} 0-{huge} allreduce_segmented_ring 512 "
             f"nodes 2-4 ppn 8-{most} op 5 type 2",
-            f"5 MPI_Gatherv 1-{most} 0-{huge} gatherv_linear nodes 1-{most} ppn 4-4",
-            f"6 MPI_Alltoallv 1-{most} 0-{huge} canary",
+            f"6 MPI_Gatherv 1-{most} 0-{huge} gatherv_linear nodes 1-{most} ppn 4-4",
+            f"7 MPI_Alltoallv 1-{most} 0-{huge} canary",
         ],
     )
 
@@ -97,6 +99,61 @@ def test_rules_overlap_in_all_they_say(
     code, output = parse(build, f"{HEAD}{REDUCE} {first}\n{REDUCE} {second}\n")
     assert code == overlap
     assert not overlap or "overlaps with the rule on line 2" in output[0]
+
+
+OPS = {"sum": {1}, "min,max": {2, 3}, "minmax": {2, 3}, "sum,max": {1, 3}, "any": {1, 2, 3, 4}}
+ranges = st.tuples(st.integers(1, 6), st.integers(0, 3)).map(lambda pair: (pair[0], sum(pair)))
+Range = tuple[int, int]
+Said = tuple[Range, Range, Range, Range, str]
+said = st.tuples(ranges, ranges, ranges, ranges, st.sampled_from(sorted(OPS)))
+
+
+def both(one: Said, other: Said) -> bool:
+    """Whether a call can match both."""
+    meets = [a[0] <= b[1] and b[0] <= a[1] for a, b in zip(one[:4], other[:4], strict=True)]
+    return all(meets) and bool(OPS[one[4]] & OPS[other[4]])
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(said, min_size=2, max_size=12))
+def test_the_first_overlap_is_found(build: Build, rules: list[Said]) -> None:
+    keys = ("nprocs", "nodes", "ppn", "bytes")
+    lines = [
+        " ".join(
+            [
+                "rule function=MPI_Reduce variant=reduce_ring",
+                *(f"{key}={a}-{b}" for key, (a, b) in zip(keys, rule[:4], strict=True)),
+                f"op={rule[4]}",
+            ]
+        )
+        for rule in rules
+    ]
+    pairs = [
+        (j, i)
+        for (i, one), (j, other) in combinations(enumerate(rules, start=2), 2)
+        if both(one, other)
+    ]
+    code, output = parse(build, HEAD + "\n".join(lines))
+    assert code == bool(pairs)
+    if pairs:
+        later, earlier = min(pairs)
+        assert output == [f"{later}||overlaps with the rule on line {earlier}"]
+
+
+@pytest.mark.parametrize("ranges", ["nprocs={i}-{i} bytes=0-9", "nprocs=4-4 bytes={i}-{i}"])
+def test_many_rules_take_no_time(build: Build, ranges: str) -> None:
+    """100 000 rules: 5 000 000 000 pairs, more than a processor compares in 10 seconds."""
+    rule = f"rule function=MPI_Bcast {ranges} variant=bcast_binomial\n"
+    text = HEAD + "".join(rule.format(i=i) for i in range(100_000, 0, -1))
+    done = subprocess.run(
+        [build.program("profiles")],
+        input=text.encode(),
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (10, 10)),
+    )
+    assert done.returncode == 0
 
 
 def changed(old: str, new: str) -> str:
@@ -148,6 +205,9 @@ def changed(old: str, new: str) -> str:
         (HEAD + "memory bytes=", 2, "bytes=", "not bytes= and a number from 0"),
         (HEAD + "memory bytes=1k", 2, "bytes=1k", "not bytes="),
         (HEAD + "memory bytes=1\nmemory bytes=1", 3, "bytes=1", "second memory"),
+        (HEAD + "communicators most=-1", 2, "most=-1", "not most="),
+        (HEAD + "communicators 4", 2, "4", "not most="),
+        (HEAD + 2 * "communicators most=0\n", 3, "most=0", "second communicators"),
         (HEAD + "nearest nprocs factor=1", 2, "factor=1", "from 2 to"),
         (HEAD + "nearest factor=2", 2, "factor=2", "not nearest nprocs factor=N"),
         (HEAD + "nearest nprocs", 2, "", "not factor="),
@@ -195,6 +255,8 @@ SHARDS = (
         "library",
         "memory",
         "nearest",
+        "communicators",
+        "most=3",
         "nprocs",
         "factor=2",
         "op=sum",

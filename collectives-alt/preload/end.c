@@ -1,0 +1,24 @@
+/* The end of MPI. MPI_Finalize first frees MPI_COMM_SELF, and of the attributes there the one first
+ * that was set last. So callbacks of the application still find all as it was when this one comes;
+ * behind it MPI goes, and calls that others make there are the library's. */
+#include "preload.h"
+
+static int end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+        atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
+    pl_kept_forget(MPI_COMM_WORLD);
+    return MPI_SUCCESS;
+}
+
+void pl_await_end(void)
+{
+    int key;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, &pl_state);
+    PMPI_Comm_free_keyval(&key);
+}
