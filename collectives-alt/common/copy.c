@@ -19,8 +19,9 @@ bool pl_dense(MPI_Datatype type)
 /* Integers, not pointers: with MPI_BOTTOM there is no array to point into. */
 void *pl_at(const void *buf, long long index, MPI_Datatype type)
 {
-    MPI_Aint lb, extent;
-    PMPI_Type_get_extent(type, &lb, &extent);
+    MPI_Aint lb, extent = pl_common_size(type);
+    if (extent == 0)
+        PMPI_Type_get_extent(type, &lb, &extent);
     return (void *)((intptr_t)buf + (intptr_t)(index * extent));
 }
 

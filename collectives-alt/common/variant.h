@@ -16,6 +16,14 @@
 #define PL_MPI(name) MPI_##name
 #endif
 
+/* A variable of each thread, reached without a call. In a simulation each rank is a copy of the
+ * program, with copies of its variables. */
+#ifdef SMPI_H
+#define PL_A_THREAD
+#else
+#define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+#endif
+
 enum pl_function {
 #define PL_FUNCTION(symbol, mpi_name) PL_FN_##symbol,
 #include "functions.def"
@@ -81,6 +89,10 @@ enum pl_restriction {
     PL_CONTIGUOUS = 4,   /* only types whose size equals their extent, lower bound 0 */
     PL_BUILTIN_TYPE = 8, /* only predefined datatypes */
     PL_NOT_COUNTED = 16, /* stops every variant: PL_NO_VOLUME, or the call is not legal */
+    /* only MPI's own operations, which all commute: hands an operation other elements at once than
+     * the program passed, which are more (padding) or part of a vector (in Reduce_scatter and
+     * Reduce_scatter_block: of a block) */
+    PL_BUILTIN_OP = 32,
 };
 
 /* A number that a variant reads: a segment size, a radix, a fan-out. */
@@ -138,6 +150,33 @@ const struct pl_variant *pl_variant_by_name(const char *name); /* NULL when unkn
 int pl_call_pmpi(const struct pl_call *call);
 int pl_call_next(const struct pl_call *call);
 int pl_call_mpi(const struct pl_call *call);
+
+/* MPI's own operations for reductions; all of them commute. */
+enum pl_own_op {
+    PL_SUM,
+    PL_PROD,
+    PL_MIN,
+    PL_MAX,
+    PL_LAND,
+    PL_LOR,
+    PL_LXOR,
+    PL_BAND,
+    PL_BOR,
+    PL_BXOR,
+    PL_MINLOC,
+    PL_MAXLOC,
+    PL_OWN_OPS
+};
+/* PL_OWN_OPS for any other. */
+enum pl_own_op pl_own_op(MPI_Op op);
+
+/* True if the library takes this operation on this datatype; with MPI_OP_NULL, if it takes the
+ * datatype, which it does not if that is not committed (accepted.c). */
+bool pl_accepts(MPI_Op op, MPI_Datatype type);
+/* True if the library lets an Exscan send from where it receives, which is never legal. */
+bool pl_bears_alias_in_exscan(void);
+/* Before MPI_Finalize: gives back what the questions took. Nothing is accepted any more. */
+void pl_accept_no_more(void);
 
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
  * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */

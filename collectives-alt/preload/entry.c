@@ -26,6 +26,7 @@ EXPORT int MPI_Finalize(void)
     pl_load(false);
     pl_write_report();
     pl_calls_close(true);
+    pl_accept_no_more();
     pl_kept_forget(MPI_COMM_WORLD);
     pl_kept_forget(MPI_COMM_SELF);
     return pl_next.Finalize();

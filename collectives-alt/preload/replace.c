@@ -47,7 +47,7 @@ static const struct pl_option *find(const struct pl_place *place, const struct p
                                     long long *bytes)
 {
     const struct pl_choice *choice = &place->choices[call->function];
-    if (choice->count == 0)
+    if (choice->count == 0 || !pl_legal(call, place))
         return NULL;
     *bytes = pl_volume_on(call, place->p, place->rank);
     if (*bytes == PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
@@ -90,7 +90,8 @@ static int find_place(const struct pl_call *call, struct pl_place **place)
     return pl_place_of(call->comm, call->function, place);
 }
 
-static int run(const struct pl_option *option, const struct pl_call *call, long long bytes)
+static int run(const struct pl_option *option, const struct pl_call *call,
+               const struct pl_place *place, long long bytes)
 {
     struct pl_active_rule *rule = option->rule;
     struct pl_function_state *state = &pl_state.functions[call->function];
@@ -99,7 +100,7 @@ static int run(const struct pl_option *option, const struct pl_call *call, long 
         pl_count(&rule->nearest, 1);
     pl_count(&state->replaced, 1);
     pl_count(&state->bytes, bytes);
-    return pl_spec_run(&rule->rule->spec, call);
+    return pl_run(&rule->rule->spec, call, place);
 }
 
 int pl_decide(const struct pl_call *call)
@@ -112,7 +113,7 @@ int pl_decide(const struct pl_call *call)
             return rc;
     }
     const struct pl_option *option = place ? find(place, call, &bytes) : NULL;
-    return option ? run(option, call, bytes) : pl_call_next(call);
+    return option ? run(option, call, place, bytes) : pl_call_next(call);
 }
 
 int pl_replace(const struct pl_call *call)

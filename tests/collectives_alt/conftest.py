@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.collectives_alt.programs import ADDRESSES, MPICH, Build, make, make_suite
+from tests.collectives_alt.programs import (
+    ADDRESSES,
+    MPICH,
+    Build,
+    compile_program,
+    make,
+    make_library,
+    make_suite,
+)
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +35,23 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="session")
-def under_mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """A folder, with nothing built yet."""
     wrapper = MPICH / "bin" / "mpicc"
     if not wrapper.exists():
         pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    folder = tmp_path_factory.mktemp("collectives-alt-mpich")
-    return make_suite(Build(folder, mpicc=str(wrapper)))
+    return Build(tmp_path_factory.mktemp("collectives-alt-mpich"), mpicc=str(wrapper))
+
+
+@pytest.fixture(scope="session")
+def under_mpich(mpich: Build) -> Build:
+    return make_suite(mpich)
+
+
+@pytest.fixture(scope="session")
+def preload_under_mpich(mpich: Build) -> Build:
+    """The preload library, and programs that know nothing of it."""
+    make_library(mpich, mpich.preload, "-Werror")
+    for name in ("operators", "refused"):
+        compile_program(mpich, name, [f"{name}.c"], linked=False)
+    return mpich

@@ -62,7 +62,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in (
         *("application", "communicators", "handler", "decides", "ranges", "empty"),
-        *("keeps", "killed", "spawns"),
+        *("keeps", "killed", "spawns", "operators", "refused"),
     ):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
