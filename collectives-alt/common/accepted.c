@@ -1,22 +1,13 @@
 /* What the library takes. No function of MPI says so, so it is asked by calls that move nothing, on
  * a communicator of this rank alone, whose errors return: a message to nobody for a datatype,
- * Exscan of no elements for an operation on it. An operation of the user is for any datatype.
- *
- * What it has said of predefined datatypes holds for ever and is remembered. */
+ * Exscan of no elements for an operation on it. An operation of the user is for any datatype. */
 #include "variant.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
-enum { REMEMBERED = 16 };
-
-/* That an operation, or MPI_OP_NULL, and a predefined datatype are accepted. */
-struct pair {
-    MPI_Op op;
-    MPI_Datatype type;
-};
-
-static PL_A_THREAD struct pair remembered[REMEMBERED];
+PL_A_THREAD struct pl_known pl_known[PL_KNOWN];
 static PL_A_THREAD unsigned next;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -33,24 +24,32 @@ static void make(void)
 
 void pl_accept_no_more(void)
 {
+    memset(pl_known, 0, sizeof pl_known);
     if (!atomic_exchange(&ended, true) && made)
         PMPI_Comm_free(&alone);
 }
 
 static bool can_ask(void)
 {
-    if (!ended)
+    if (!made && !ended)
         pthread_once(&once, make);
     return made && !ended;
 }
 
+/* MPI_REPLACE and MPI_NO_OP are the library's too, though not for reductions. */
+static bool is_of_the_user(MPI_Op op)
+{
+    return pl_own_op(op) == PL_OWN_OPS && op != MPI_REPLACE && op != MPI_NO_OP;
+}
+
 /* The datatype first: MPICH 5.0.2 aborts where an operation is on none, and looks at none of a
  * message without elements. */
-static bool ask(MPI_Op op, MPI_Datatype type)
+static bool takes(MPI_Op op, MPI_Datatype type)
 {
     char out = 0, in = 0;
     return can_ask() && PMPI_Send(&out, 1, type, MPI_PROC_NULL, 0, alone) == MPI_SUCCESS &&
-           (op == MPI_OP_NULL || PMPI_Exscan(&out, &in, 0, type, op, alone) == MPI_SUCCESS);
+           (op == MPI_OP_NULL || is_of_the_user(op) ||
+            PMPI_Exscan(&out, &in, 0, type, op, alone) == MPI_SUCCESS);
 }
 
 static bool is_predefined(MPI_Datatype type)
@@ -61,23 +60,18 @@ static bool is_predefined(MPI_Datatype type)
            combiner == MPI_COMBINER_NAMED;
 }
 
-/* MPI_REPLACE and MPI_NO_OP are the library's too, though not for reductions. */
-static bool is_of_the_user(MPI_Op op)
+bool pl_ask(MPI_Op op, MPI_Datatype type)
 {
-    return pl_own_op(op) == PL_OWN_OPS && op != MPI_REPLACE && op != MPI_NO_OP;
-}
-
-bool pl_accepts(MPI_Op op, MPI_Datatype type)
-{
-    if (op != MPI_OP_NULL && is_of_the_user(op))
-        op = MPI_OP_NULL;
-    for (int i = 0; i < REMEMBERED; i++)
-        if (remembered[i].type == type && remembered[i].op == op)
-            return !ended;
-    if (!ask(op, type))
+    int size = 0;
+    MPI_Aint lb, extent = 0;
+    if (!takes(op, type))
         return false;
-    if (is_predefined(type))
-        remembered[next++ % REMEMBERED] = (struct pair){op, type};
+    if (!is_predefined(type))
+        return true;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_extent(type, &lb, &extent);
+    if (size > 0 && extent > 0)
+        pl_known[next++ % PL_KNOWN] = (struct pl_known){op, type, extent};
     return true;
 }
 

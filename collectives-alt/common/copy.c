@@ -9,6 +9,8 @@ bool pl_dense(MPI_Datatype type)
 {
     int integers, addresses, datatypes, combiner, size;
     MPI_Aint lb, extent;
+    if (pl_common_size(type) > 0)
+        return true;
     return PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner) ==
                MPI_SUCCESS &&
            combiner == MPI_COMBINER_NAMED &&

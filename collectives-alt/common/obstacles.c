@@ -33,18 +33,17 @@ static bool is_commutative(MPI_Op op)
 static unsigned reduction_obstacles(const struct pl_call *call, unsigned asked)
 {
     unsigned found = 0;
-    const bool own_op = pl_own_op(call->op) != PL_OWN_OPS;
     if (call->op == MPI_OP_NULL)
         return PL_NOT_COUNTED;
     if ((asked & PL_CONTIGUOUS) && !is_contiguous(call->recvtype))
         found |= PL_CONTIGUOUS;
     if ((asked & PL_BUILTIN_TYPE) && !is_builtin(call->recvtype))
         found |= PL_BUILTIN_TYPE;
-    if ((asked & PL_BUILTIN_OP) && !own_op)
-        found |= PL_BUILTIN_OP;
-    if ((asked & PL_COMMUTATIVE) && !own_op && !is_commutative(call->op))
+    if ((asked & (PL_BUILTIN_OP | PL_COMMUTATIVE)) == 0 || pl_own_op(call->op) != PL_OWN_OPS)
+        return found;
+    if ((asked & PL_COMMUTATIVE) && !is_commutative(call->op))
         found |= PL_COMMUTATIVE;
-    return found;
+    return found | (asked & PL_BUILTIN_OP);
 }
 
 unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call)

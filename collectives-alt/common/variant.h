@@ -170,9 +170,34 @@ enum pl_own_op {
 /* PL_OWN_OPS for any other. */
 enum pl_own_op pl_own_op(MPI_Op op);
 
+/* What the library has said yes to, of predefined datatypes that have a size: the same for ever. */
+struct pl_known {
+    MPI_Op op; /* or MPI_OP_NULL */
+    MPI_Datatype type;
+    MPI_Aint extent; /* 0: nothing is known from here on */
+};
+enum { PL_KNOWN = 16 };
+extern PL_A_THREAD struct pl_known pl_known[PL_KNOWN];
+
+/* NULL: not known. */
+static inline const struct pl_known *pl_find_known(MPI_Op op, MPI_Datatype type)
+{
+    for (int i = 0; i < PL_KNOWN && pl_known[i].extent > 0; i++)
+        if (pl_known[i].type == type && pl_known[i].op == op)
+            return &pl_known[i];
+    return NULL;
+}
+
+/* Asks the library, and remembers what will hold (accepted.c). */
+bool pl_ask(MPI_Op op, MPI_Datatype type);
+
 /* True if the library takes this operation on this datatype; with MPI_OP_NULL, if it takes the
- * datatype, which it does not if that is not committed (accepted.c). */
-bool pl_accepts(MPI_Op op, MPI_Datatype type);
+ * datatype, which it does not if that is not committed. */
+static inline bool pl_accepts(MPI_Op op, MPI_Datatype type)
+{
+    return pl_find_known(op, type) || pl_ask(op, type);
+}
+
 /* True if the library lets an Exscan send from where it receives, which is never legal. */
 bool pl_bears_alias_in_exscan(void);
 /* Before MPI_Finalize: gives back what the questions took. Nothing is accepted any more. */

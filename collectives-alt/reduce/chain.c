@@ -61,7 +61,7 @@ static int post(struct chain *chain, int i)
 {
     const struct pl_call *call = chain->call;
     chain->request[i % 2] = MPI_REQUEST_NULL;
-    if (segment(chain, i).count == 0)
+    if (chain->from == MPI_PROC_NULL || segment(chain, i).count == 0)
         return MPI_SUCCESS;
     return pl_raise(call->comm,
                     PL_MPI(Irecv)(room_of(chain, i), segment(chain, i).count, call->recvtype,

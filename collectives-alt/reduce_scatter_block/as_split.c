@@ -3,8 +3,9 @@
  *
  * Cost: pieces Reduce_scatter_block(n / pieces), and n bytes copied, which puts the parts of one
  * call side by side.
- * Restrictions: contiguous types (operands.c); MPI's own operations, since blocks are cut. In place, the operands of a call are copied before its result overwrites part of the
- * first block. Scratch: n / pieces bytes. */
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since blocks are cut. In
+ * place, the operands of a call are copied before its result overwrites part of the first block.
+ * Scratch: n / pieces bytes. */
 #include "split.h"
 
 static int run(const struct pl_call *call)

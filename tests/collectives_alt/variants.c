@@ -11,7 +11,8 @@
  * usage: variants [--full] [--every N] [--large] [NAME …]
  *   --full     all combinations of the factors (design.h), not only every pair of values
  *   --every N  one combination in N
- *   --large    only 2^20 elements: one vector, or all blocks together; one root and layout
+ *   --large    only 2^20 elements: one vector, or all blocks together; one root, one layout, and
+ *              what ranks write in different layouts
  *   NAME       a variant, or a function (MPI_Bcast); all without */
 #include "accounts.h"
 #include "barrier.h"
@@ -245,6 +246,12 @@ static void check_function(struct subjects *subjects, const struct group *groups
         serial++;
         if (function != PL_FN_barrier)
             check_setting(subjects, &s);
+        if (function != PL_FN_barrier && !pl_reduces(function)) {
+            serial++;
+            s.layout = MIXED;
+            s.count = s.count / 8 + 3; /* elements of up to 20 bytes, in odd numbers */
+            check_setting(subjects, &s);
+        }
         return;
     }
     struct design design = design_make(function, groups, group_count, options->full);
