@@ -3,7 +3,7 @@
  * Source: guideline GL13 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
  * Cost: Reduce_scatter_block(n) + Allgather(n); with the best algorithms
  * 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
- * Restrictions: contiguous types (operands.c); each block is reduced in the order of ranks.
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since elements are added.
  * Scratch: one block; if p does not divide the count also twice n bytes rounded up to p equal
  * blocks. Pad elements are copies of element 0, their results are dropped. */
 #include "tools.h"
@@ -35,7 +35,7 @@ const struct pl_variant pl_allreduce_as_reduce_scatter_block_plus_allgather = {
     .name = "allreduce_as_reduce_scatter_block_plus_allgather",
     .function = PL_FN_allreduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "Reduce_scatter_block, then Allgather (GL13)",
     .scratch_volumes = 4,
     .run = run,

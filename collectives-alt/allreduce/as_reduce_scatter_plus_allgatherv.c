@@ -5,7 +5,7 @@
  * Asia 2018.
  * Cost: Reduce_scatter(n) + Allgatherv(n); with the best algorithms 2 ceil(log2 p) a + 2 (p-1)/p n
  * b + (p-1)/p n g.
- * Restrictions: contiguous types (operands.c); each block is reduced in the order of ranks.
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since the vector is cut.
  * Scratch: 2 p integers; in place one block. */
 #include "split.h"
 
@@ -36,7 +36,7 @@ const struct pl_variant pl_allreduce_as_reduce_scatter_plus_allgatherv = {
     .name = "allreduce_as_reduce_scatter_plus_allgatherv",
     .function = PL_FN_allreduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "Reduce_scatter, then Allgatherv",
     .scratch_volumes = 1,
     .run = run,

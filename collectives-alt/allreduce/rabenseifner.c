@@ -3,8 +3,7 @@
  * Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
  * Cost, p a power of two: 2 log2 p a + 2 (p-1)/p n b + (p-1)/p n g. Else p - 2^k ranks send their
  * vector to a neighbour first and get the result from it, which adds 2 (a + n b) + n g.
- * Restrictions: none. Peers are at distance 1, 2, 4, …, so every partial result is over a run of
- * ranks: the order is kept.
+ * Restrictions: MPI's own operations, since the vector is cut.
  * Messages: 2 log2 p a rank, on the private communicator; blocks differ by at most one element,
  * and empty ones are not sent.
  * Scratch: one vector. */
@@ -48,7 +47,7 @@ const struct pl_variant pl_allreduce_rabenseifner = {
     .name = "allreduce_rabenseifner",
     .function = PL_FN_allreduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "recursive halving, then recursive doubling of the blocks (Rabenseifner 2004)",
     .scratch_volumes = 2,
     .run = run,

@@ -2,8 +2,8 @@
  *
  * Source: Patarasuk, Yuan, JPDC 69(2), 2009.
  * Cost: 2 (p-1) a + 2 (p-1)/p n b + (p-1)/p n g.
- * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
- * i.
+ * Restrictions: MPI's own operations, since the vector is cut; they commute, as block i asks, which
+ * is reduced in the order i + 1, …, i.
  * Messages: 2 (p-1) to the next rank, on the private communicator; blocks differ by at most one
  * element, and empty ones are not sent.
  * Scratch: two blocks. */
@@ -33,7 +33,7 @@ const struct pl_variant pl_allreduce_ring = {
     .name = "allreduce_ring",
     .function = PL_FN_allreduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "reduce-scatter, then allgather, on a ring (Patarasuk and Yuan 2009)",
     .scratch_volumes = 2,
     .run = run,

@@ -4,8 +4,8 @@
  * Source: the segmented ring of Open MPI; Patarasuk, Yuan, JPDC 69(2), 2009 for the ring.
  * Cost for m segments a block: (p-1) (m + 1) a + 2 (p-1)/p n b, of which the (p-1)/p n g hide
  * all but 1/m.
- * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
- * i.
+ * Restrictions: MPI's own operations, since the vector is cut; they commute, as block i asks, which
+ * is reduced in the order i + 1, …, i.
  * Parameter: segment_bytes.
  * Messages: (p-1) (m + 1) to the next rank, on the private communicator.
  * Scratch: three blocks, of which one comes in, one leaves, and one comes in early; fewer if there
@@ -126,7 +126,7 @@ const struct pl_variant pl_allreduce_segmented_ring = {
     .name = "allreduce_segmented_ring",
     .function = PL_FN_allreduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "a ring whose blocks travel in segments (Open MPI)",
     .parameters = {PL_SEGMENT_BYTES(65536, "bytes that one message carries", 4096, 16384, 65536,
                                     262144, 1048576)},

@@ -9,6 +9,8 @@ bool pl_dense(MPI_Datatype type)
 {
     int integers, addresses, datatypes, combiner, size;
     MPI_Aint lb, extent;
+    if (pl_common_size(type) > 0)
+        return true;
     return PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner) ==
                MPI_SUCCESS &&
            combiner == MPI_COMBINER_NAMED &&
@@ -19,8 +21,9 @@ bool pl_dense(MPI_Datatype type)
 /* Integers, not pointers: with MPI_BOTTOM there is no array to point into. */
 void *pl_at(const void *buf, long long index, MPI_Datatype type)
 {
-    MPI_Aint lb, extent;
-    PMPI_Type_get_extent(type, &lb, &extent);
+    MPI_Aint lb, extent = pl_common_size(type);
+    if (extent == 0)
+        PMPI_Type_get_extent(type, &lb, &extent);
     return (void *)((intptr_t)buf + (intptr_t)(index * extent));
 }
 

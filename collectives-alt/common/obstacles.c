@@ -1,48 +1,16 @@
 /* Which restrictions of a variant a call would break.
  *
- * All ranks must come to the same answer. So PL_CONTIGUOUS and PL_BUILTIN_TYPE are for reductions,
- * whose datatype is the same everywhere (elsewhere only signatures are), and PL_NO_IN_PLACE is for
- * functions without a root (of a rooted one only the root knows). */
+ * All ranks must come to the same answer. So restrictions of datatypes and operations are for
+ * reductions, where both are the same everywhere (elsewhere only signatures are), and
+ * PL_NO_IN_PLACE is for functions without a root (of a rooted one only the root knows). */
 #include "variant.h"
-
-/* Datatypes that are significant on this rank; unused places hold MPI_DATATYPE_NULL. */
-static void significant_types(const struct pl_call *call, MPI_Datatype types[2])
-{
-    int rank = -1;
-    types[0] = types[1] = MPI_DATATYPE_NULL;
-    if (call->function == PL_FN_barrier)
-        return;
-    if (call->comm != MPI_COMM_NULL && call->function != PL_FN_reduce_local)
-        PMPI_Comm_rank(call->comm, &rank);
-    const bool root = rank == call->root;
-
-    switch (call->function) {
-    case PL_FN_gather:
-    case PL_FN_gatherv:
-        types[0] = call->sendbuf == MPI_IN_PLACE ? MPI_DATATYPE_NULL : call->sendtype;
-        types[1] = root ? call->recvtype : MPI_DATATYPE_NULL;
-        break;
-    case PL_FN_scatter:
-    case PL_FN_scatterv:
-        types[0] = root ? call->sendtype : MPI_DATATYPE_NULL;
-        types[1] = call->recvbuf == MPI_IN_PLACE ? MPI_DATATYPE_NULL : call->recvtype;
-        break;
-    case PL_FN_allgather:
-    case PL_FN_allgatherv:
-    case PL_FN_alltoall:
-    case PL_FN_alltoallv:
-        types[0] = call->sendbuf == MPI_IN_PLACE ? MPI_DATATYPE_NULL : call->sendtype;
-        types[1] = call->recvtype;
-        break;
-    default:
-        types[1] = call->recvtype;
-    }
-}
 
 static bool is_contiguous(MPI_Datatype type)
 {
     int size;
     MPI_Aint lb, extent, true_lb, true_extent;
+    if (pl_common_size(type) > 0)
+        return true;
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &lb, &extent);
     PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
@@ -62,33 +30,26 @@ static bool is_commutative(MPI_Op op)
     return PMPI_Op_commutative(op, &commutative) == MPI_SUCCESS && commutative;
 }
 
-static unsigned layout_obstacles(const struct pl_call *call, unsigned asked)
+static unsigned reduction_obstacles(const struct pl_call *call, unsigned asked)
 {
     unsigned found = 0;
-    MPI_Datatype types[2];
-    significant_types(call, types);
-    for (int i = 0; i < 2; i++) {
-        if (types[i] == MPI_DATATYPE_NULL)
-            continue;
-        if ((asked & PL_CONTIGUOUS) && !is_contiguous(types[i]))
-            found |= PL_CONTIGUOUS;
-        if ((asked & PL_BUILTIN_TYPE) && !is_builtin(types[i]))
-            found |= PL_BUILTIN_TYPE;
-    }
-    return found;
+    if (call->op == MPI_OP_NULL)
+        return PL_NOT_COUNTED;
+    if ((asked & PL_CONTIGUOUS) && !is_contiguous(call->recvtype))
+        found |= PL_CONTIGUOUS;
+    if ((asked & PL_BUILTIN_TYPE) && !is_builtin(call->recvtype))
+        found |= PL_BUILTIN_TYPE;
+    if ((asked & (PL_BUILTIN_OP | PL_COMMUTATIVE)) == 0 || pl_own_op(call->op) != PL_OWN_OPS)
+        return found;
+    if ((asked & PL_COMMUTATIVE) && !is_commutative(call->op))
+        found |= PL_COMMUTATIVE;
+    return found | (asked & PL_BUILTIN_OP);
 }
 
 unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call)
 {
     const unsigned asked = variant->restrictions;
-    const bool reduction = pl_reduces(call->function);
-    unsigned found = 0;
-    if (reduction && call->op == MPI_OP_NULL)
-        return PL_NOT_COUNTED;
-    if (asked & (PL_CONTIGUOUS | PL_BUILTIN_TYPE))
-        found |= layout_obstacles(call, asked);
-    if ((asked & PL_COMMUTATIVE) && reduction && !is_commutative(call->op))
-        found |= PL_COMMUTATIVE;
+    unsigned found = pl_reduces(call->function) ? reduction_obstacles(call, asked) : 0;
     if ((asked & PL_NO_IN_PLACE) &&
         (call->sendbuf == MPI_IN_PLACE || call->recvbuf == MPI_IN_PLACE))
         found |= PL_NO_IN_PLACE;

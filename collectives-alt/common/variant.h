@@ -16,6 +16,14 @@
 #define PL_MPI(name) MPI_##name
 #endif
 
+/* A variable of each thread, reached without a call. In a simulation each rank is a copy of the
+ * program, with copies of its variables. */
+#ifdef SMPI_H
+#define PL_A_THREAD
+#else
+#define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+#endif
+
 enum pl_function {
 #define PL_FUNCTION(symbol, mpi_name) PL_FN_##symbol,
 #include "functions.def"
@@ -81,6 +89,10 @@ enum pl_restriction {
     PL_CONTIGUOUS = 4,   /* only types whose size equals their extent, lower bound 0 */
     PL_BUILTIN_TYPE = 8, /* only predefined datatypes */
     PL_NOT_COUNTED = 16, /* stops every variant: PL_NO_VOLUME, or the call is not legal */
+    /* only MPI's own operations, which all commute: hands an operation other elements at once than
+     * the program passed, which are more (padding) or part of a vector (in Reduce_scatter and
+     * Reduce_scatter_block: of a block) */
+    PL_BUILTIN_OP = 32,
 };
 
 /* A number that a variant reads: a segment size, a radix, a fan-out. */
@@ -142,6 +154,58 @@ const struct pl_variant *pl_variant_by_name(const char *name); /* NULL when unkn
 int pl_call_pmpi(const struct pl_call *call);
 int pl_call_next(const struct pl_call *call);
 int pl_call_mpi(const struct pl_call *call);
+
+/* MPI's own operations for reductions; all of them commute. */
+enum pl_own_op {
+    PL_SUM,
+    PL_PROD,
+    PL_MIN,
+    PL_MAX,
+    PL_LAND,
+    PL_LOR,
+    PL_LXOR,
+    PL_BAND,
+    PL_BOR,
+    PL_BXOR,
+    PL_MINLOC,
+    PL_MAXLOC,
+    PL_OWN_OPS
+};
+/* PL_OWN_OPS for any other. */
+enum pl_own_op pl_own_op(MPI_Op op);
+
+/* What the library has said yes to, of predefined datatypes that have a size: the same for ever. */
+struct pl_known {
+    MPI_Op op; /* or MPI_OP_NULL */
+    MPI_Datatype type;
+    MPI_Aint extent; /* 0: nothing is known from here on */
+};
+enum { PL_KNOWN = 16 };
+extern PL_A_THREAD struct pl_known pl_known[PL_KNOWN];
+
+/* NULL: not known. */
+static inline const struct pl_known *pl_find_known(MPI_Op op, MPI_Datatype type)
+{
+    for (int i = 0; i < PL_KNOWN && pl_known[i].extent > 0; i++)
+        if (pl_known[i].type == type && pl_known[i].op == op)
+            return &pl_known[i];
+    return NULL;
+}
+
+/* Asks the library, and remembers what will hold (accepted.c). */
+bool pl_ask(MPI_Op op, MPI_Datatype type);
+
+/* True if the library takes this operation on this datatype; with MPI_OP_NULL, if it takes the
+ * datatype, which it does not if that is not committed. */
+static inline bool pl_accepts(MPI_Op op, MPI_Datatype type)
+{
+    return pl_find_known(op, type) || pl_ask(op, type);
+}
+
+/* True if the library lets an Exscan send from where it receives, which is never legal. */
+bool pl_bears_alias_in_exscan(void);
+/* Before MPI_Finalize: gives back what the questions took. Nothing is accepted any more. */
+void pl_accept_no_more(void);
 
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
  * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */

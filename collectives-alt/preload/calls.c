@@ -184,7 +184,7 @@ static long long local_bytes(const struct pl_call *call, const struct pl_place *
 
 static long long bytes_of(const struct pl_call *call, const struct pl_place *place)
 {
-    if (place->inter)
+    if (place->inter || !pl_legal(call, place))
         return PL_NO_VOLUME;
     const long long bytes = pl_volume_on(call, place->p, place->rank);
     return bytes == PL_LOCAL_VOLUME ? local_bytes(call, place) : bytes;

@@ -1,25 +1,26 @@
 /* Which class an operation or a datatype belongs to. The standard makes both arguments equal on all
  * ranks of a reduction, so these are safe to decide by there, and only there. */
 #include "classes.h"
+#include "variant.h"
 
 #include <string.h>
 
 enum op_kind {
-    SUM = 1 << 0,
-    PROD = 1 << 1,
-    MIN = 1 << 2,
-    MAX = 1 << 3,
-    LAND = 1 << 4,
-    LOR = 1 << 5,
-    LXOR = 1 << 6,
-    BAND = 1 << 7,
-    BOR = 1 << 8,
-    BXOR = 1 << 9,
-    MINLOC = 1 << 10,
-    MAXLOC = 1 << 11,
-    USER = 1 << 12,    /* user-defined, commutative */
-    ORDERED = 1 << 13, /* user-defined, not commutative */
-    PREDEFINED_OPS = (1 << 12) - 1,
+    SUM = 1 << PL_SUM,
+    PROD = 1 << PL_PROD,
+    MIN = 1 << PL_MIN,
+    MAX = 1 << PL_MAX,
+    LAND = 1 << PL_LAND,
+    LOR = 1 << PL_LOR,
+    LXOR = 1 << PL_LXOR,
+    BAND = 1 << PL_BAND,
+    BOR = 1 << PL_BOR,
+    BXOR = 1 << PL_BXOR,
+    MINLOC = 1 << PL_MINLOC,
+    MAXLOC = 1 << PL_MAXLOC,
+    PREDEFINED_OPS = (1 << PL_OWN_OPS) - 1,
+    USER = 1 << PL_OWN_OPS,          /* user-defined, commutative */
+    ORDERED = 1 << (PL_OWN_OPS + 1), /* user-defined, not commutative */
 };
 
 enum type_kind {
@@ -120,18 +121,10 @@ bool pl_type_classes(const char *words, unsigned *kinds)
 
 unsigned pl_op_kind(MPI_Op op)
 {
-    const struct {
-        MPI_Op op;
-        unsigned kind;
-    } known[] = {
-        {MPI_SUM, SUM},   {MPI_PROD, PROD}, {MPI_MIN, MIN},       {MPI_MAX, MAX},
-        {MPI_LAND, LAND}, {MPI_LOR, LOR},   {MPI_LXOR, LXOR},     {MPI_BAND, BAND},
-        {MPI_BOR, BOR},   {MPI_BXOR, BXOR}, {MPI_MINLOC, MINLOC}, {MPI_MAXLOC, MAXLOC},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (op == known[i].op)
-            return known[i].kind;
+    const enum pl_own_op own = pl_own_op(op);
     int commutative = 0;
+    if (own < PL_OWN_OPS)
+        return 1u << own;
     PMPI_Op_commutative(op, &commutative);
     return commutative ? USER : ORDERED;
 }

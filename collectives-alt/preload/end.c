@@ -11,6 +11,7 @@ static int end(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     for (int f = 0; f < PL_FUNCTION_COUNT; f++)
         atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
+    pl_accept_no_more();
     pl_kept_forget(MPI_COMM_WORLD);
     return MPI_SUCCESS;
 }

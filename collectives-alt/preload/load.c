@@ -226,6 +226,8 @@ static void load(void)
     if (text)
         take_profile(text, (size_t)length);
     free(text);
+    if (pl_state.rules)
+        pl_accepts(MPI_OP_NULL, MPI_BYTE); /* while there is a context id for its questions */
     if (pl_state.path && pl_state.reason[0] && rank == 0)
         fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
     if (!pl_state.path && !pl_state.rules && !pl_state.reason[0])

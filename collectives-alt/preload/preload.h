@@ -75,14 +75,6 @@ struct pl_place {
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
 
-/* A variable of each thread, reached without a call. In a simulation each rank is a copy of the
- * program, with copies of its variables. */
-#ifdef SMPI_H
-#define PL_A_THREAD
-#else
-#define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
-#endif
-
 /* The communicator of this thread's last call. An entry of another generation is stale: since then
  * a communicator was freed, whose handle may have been given to another one. */
 struct pl_last {
@@ -148,6 +140,14 @@ extern const struct pl_call pl_no_call;
 /* The call with what the rules say, or the library's own; recorded where that is asked for. */
 int pl_replace(const struct pl_call *call);
 int pl_decide(const struct pl_call *call); /* the same, not recorded */
+
+/* --- arguments (arguments.c) --- */
+
+/* False where the library would refuse the call, as far as this rank can see. */
+bool pl_legal(const struct pl_call *call, const struct pl_place *place);
+
+/* pl_spec_run, where an empty signature is written as no elements by all ranks. */
+int pl_run(const struct pl_spec *spec, const struct pl_call *call, const struct pl_place *place);
 
 /* --- start and end --- */
 

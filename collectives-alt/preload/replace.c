@@ -44,7 +44,7 @@ static struct found find(const struct pl_place *place, const struct pl_call *cal
 {
     const struct pl_choice *choice = &place->choices[call->function];
     struct found found = {NULL, 0, 0};
-    if (choice->count == 0)
+    if (choice->count == 0 || !pl_legal(call, place))
         return found;
     const long long bytes = pl_volume_on(call, place->p, place->rank);
     if (bytes != PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
@@ -101,13 +101,13 @@ static void count(const struct found *found, struct pl_function_state *state)
 }
 
 /* A variant that was left once is left for good: all ranks know. */
-static int run(const struct found *found, const struct pl_call *call)
+static int run(const struct found *found, const struct pl_call *call, const struct pl_place *place)
 {
     struct pl_option *option = found->option;
     struct pl_function_state *state = &pl_state.functions[call->function];
     if (!option->left) {
         struct pl_kept *kept = found->scratch ? pl_scratch_begin(call->comm, found->scratch) : NULL;
-        const int rc = pl_spec_run(&option->rule->rule->spec, call);
+        const int rc = pl_run(&option->rule->rule->spec, call, place);
         pl_scratch_end(kept);
         if (rc != PL_LEFT) {
             count(found, state);
@@ -130,7 +130,7 @@ int pl_decide(const struct pl_call *call)
     }
     if (place)
         found = find(place, call);
-    return found.option ? run(&found, call) : pl_call_next(call);
+    return found.option ? run(&found, call, place) : pl_call_next(call);
 }
 
 int pl_replace(const struct pl_call *call)

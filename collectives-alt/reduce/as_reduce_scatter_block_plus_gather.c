@@ -3,7 +3,7 @@
  * Source: guideline GL14 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
  * Cost: Reduce_scatter_block(n) + Gather(n); with the best algorithms
  * 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
- * Restrictions: contiguous types (operands.c); each block is reduced in the order of ranks.
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since elements are added.
  * Scratch: one block; if p does not divide the count also n bytes rounded up to p equal blocks,
  * twice at the root. Pad elements are copies of element 0, their results are dropped. */
 #include "tools.h"
@@ -38,7 +38,7 @@ const struct pl_variant pl_reduce_as_reduce_scatter_block_plus_gather = {
     .name = "reduce_as_reduce_scatter_block_plus_gather",
     .function = PL_FN_reduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "Reduce_scatter_block, then Gather (GL14)",
     .scratch_volumes = 4,
     .run = run,

@@ -1,15 +1,15 @@
 /* Reduce as `pieces` calls of Reduce on n / pieces bytes each; see split.h.
  *
  * Cost: pieces Reduce(n / pieces).
- * Restrictions: contiguous types (operands.c); the library's own Reduce keeps the order of
- * operands. Scratch: none. */
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since the vector is cut.
+ * Scratch: none. */
 #include "split.h"
 
 const struct pl_variant pl_reduce_as_split = {
     .name = "reduce_as_split",
     .function = PL_FN_reduce,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "several calls on parts of the vector (GL2)",
     .parameters = {PL_PIECES},
     .run = pl_split_elements,

@@ -2,82 +2,43 @@
  *
  * Source: the chain (pipeline) of Open MPI, Pjesivac-Grbovic et al., Cluster Computing 10, 2007.
  * Cost for m segments: (p + m - 2) (a + n/m b + n/m g).
- * Restrictions: none. A commutative operation has one chain, which wraps around and ends at the
- * root. Any other keeps its order: the ranks above the root send down to it and those below send
- * up, so that it adds twice.
+ * Restrictions: MPI's own operations, since the vector is cut; they commute, as the chain asks,
+ * which begins at rank root - 1, wraps around and ends at the root.
  * Parameter: segment_bytes.
  * Messages: one a segment from every rank but the root, on the private communicator.
- * Scratch: two segments from each side, one more where operands must be copied. */
+ * Scratch: two segments. */
 #include "parameters.h"
 #include "vectors.h"
 
 enum { TAG = 7 };
 
-/* A neighbour that sends to this rank, and room for two segments. */
-struct side {
-    int rank; /* MPI_PROC_NULL: none */
-    void *room;
-    MPI_Request request[2];
-};
-
 struct chain {
     const struct pl_call *call;
     MPI_Comm peers;
-    int to; /* MPI_PROC_NULL at the root */
+    int from, to; /* MPI_PROC_NULL: none */
     int segment;
-    bool commutes, direct; /* what comes from above goes to recvbuf */
-    struct side above, below;
-    void *copy; /* of a segment of the operands, which takes what comes from below */
+    void *room; /* for two segments that come in; NULL: they go to recvbuf, if any do */
+    MPI_Request request[2];
 };
 
-static int start(struct chain *chain, const struct pl_call *call)
+static int start(struct chain *chain, const struct pl_call *call, int p)
 {
-    int rc, p, rank, commutes;
-    const int root = call->root;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    int rc, rank;
+    const int root = call->root, n = call->recvcount;
     PL_TRY(PMPI_Comm_rank(call->comm, &rank));
-    PL_TRY(PMPI_Op_commutative(call->op, &commutes));
     *chain = (struct chain){.call = call,
-                            .to = MPI_PROC_NULL,
-                            .segment = pl_segment(call, call->values[0], call->recvcount),
-                            .commutes = commutes,
-                            .above.rank = MPI_PROC_NULL,
-                            .below.rank = MPI_PROC_NULL};
+                            .from = (rank + 1) % p == root ? MPI_PROC_NULL : (rank + 1) % p,
+                            .to = rank == root ? MPI_PROC_NULL : (rank + p - 1) % p,
+                            .segment = pl_segment(call, call->values[0], n)};
     PL_TRY(pl_private(call->comm, &chain->peers));
-    if (commutes) {
-        if ((rank + 1) % p != root)
-            chain->above.rank = (rank + 1) % p;
-        if (rank != root)
-            chain->to = (rank + p - 1) % p;
-    } else {
-        if (rank >= root && rank < p - 1)
-            chain->above.rank = rank + 1;
-        if (rank <= root && rank > 0)
-            chain->below.rank = rank - 1;
-        if (rank != root)
-            chain->to = rank > root ? rank - 1 : rank + 1;
-    }
-    chain->direct = rank == root && call->sendbuf != MPI_IN_PLACE;
+    if (chain->from == MPI_PROC_NULL || (rank == root && call->sendbuf != MPI_IN_PLACE))
+        return MPI_SUCCESS;
+    const int two = chain->segment < n - chain->segment ? 2 * chain->segment : n;
+    chain->room = pl_scratch_elements(call->comm, PL_SLOT_RECV, two, call->recvtype);
+    if (!chain->room)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
 out:
     return rc;
-}
-
-static int rooms(struct chain *chain)
-{
-    const struct pl_call *call = chain->call;
-    const int n = call->recvcount;
-    const int two = chain->segment < n - chain->segment ? 2 * chain->segment : n;
-    const bool above = chain->above.rank != MPI_PROC_NULL && !chain->direct;
-    const bool below = chain->below.rank != MPI_PROC_NULL;
-    if (above)
-        chain->above.room = pl_scratch_elements(call->comm, PL_SLOT_SEND, two, call->recvtype);
-    if (below) {
-        chain->below.room = pl_scratch_elements(call->comm, PL_SLOT_RECV, two, call->recvtype);
-        chain->copy = pl_scratch_elements(call->comm, PL_SLOT_WORK, chain->segment, call->recvtype);
-    }
-    if ((above && !chain->above.room) || (below && (!chain->below.room || !chain->copy)))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    return MPI_SUCCESS;
 }
 
 static struct pl_range segment(const struct chain *chain, int i)
@@ -88,65 +49,41 @@ static struct pl_range segment(const struct chain *chain, int i)
     return (struct pl_range){(int)first, left < chain->segment ? left : chain->segment};
 }
 
-static void *room_of(const struct chain *chain, const struct side *side, int i)
+static void *room_of(const struct chain *chain, int i)
 {
     const struct pl_call *call = chain->call;
-    if (side == &chain->above && chain->direct)
+    if (!chain->room)
         return pl_at(call->recvbuf, segment(chain, i).first, call->recvtype);
-    return pl_at(side->room, i % 2 ? chain->segment : 0, call->recvtype);
+    return pl_at(chain->room, i % 2 ? chain->segment : 0, call->recvtype);
 }
 
-static int post(const struct chain *chain, struct side *side, int i)
+static int post(struct chain *chain, int i)
 {
     const struct pl_call *call = chain->call;
-    side->request[i % 2] = MPI_REQUEST_NULL;
-    if (side->rank == MPI_PROC_NULL || segment(chain, i).count == 0)
+    chain->request[i % 2] = MPI_REQUEST_NULL;
+    if (chain->from == MPI_PROC_NULL || segment(chain, i).count == 0)
         return MPI_SUCCESS;
     return pl_raise(call->comm,
-                    PL_MPI(Irecv)(room_of(chain, side, i), segment(chain, i).count, call->recvtype,
-                                  side->rank, TAG, chain->peers, &side->request[i % 2]));
+                    PL_MPI(Irecv)(room_of(chain, i), segment(chain, i).count, call->recvtype,
+                                  chain->from, TAG, chain->peers, &chain->request[i % 2]));
 }
 
-static int wait(const struct chain *chain, struct side *side, int i)
-{
-    return pl_raise(chain->call->comm, PL_MPI(Wait)(&side->request[i % 2], MPI_STATUS_IGNORE));
-}
-
-/* Segment i of the operands, with what comes in behind it and in front of it, leaves. `is_sum`:
- * `sum` is memory that may be written; its address can be NULL, with MPI_BOTTOM. */
+/* Segment i of the operands, with what comes in, leaves. */
 static int step(struct chain *chain, int i)
 {
     int rc;
     const struct pl_call *call = chain->call;
-    const MPI_Datatype type = call->recvtype;
     const struct pl_range range = segment(chain, i);
-    const bool root = chain->to == MPI_PROC_NULL;
-    void *own = pl_at(pl_operand(call), range.first, type), *sum = own;
-    bool is_sum = root && call->sendbuf == MPI_IN_PLACE && chain->commutes;
-
-    PL_TRY(wait(chain, &chain->above, i));
-    if (chain->above.rank != MPI_PROC_NULL) {
-        void *above = room_of(chain, &chain->above, i);
-        PL_TRY(pl_combine(call, is_sum ? above : own, is_sum ? sum : above, range.count));
-        sum = is_sum ? sum : above;
-        is_sum = true;
+    void *own = pl_at(pl_operand(call), range.first, call->recvtype), *sum = own;
+    PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&chain->request[i % 2], MPI_STATUS_IGNORE)));
+    if (chain->from != MPI_PROC_NULL) {
+        const bool in_place = call->sendbuf == MPI_IN_PLACE;
+        void *incoming = room_of(chain, i);
+        PL_TRY(pl_combine(call, in_place ? incoming : own, in_place ? own : incoming, range.count));
+        sum = in_place ? own : incoming;
     }
-    PL_TRY(wait(chain, &chain->below, i));
-    if (chain->below.rank != MPI_PROC_NULL) {
-        if (!is_sum) {
-            sum = chain->copy;
-            PL_TRY(pl_copy(own, sum, range.count, type, call->comm));
-        }
-        PL_TRY(pl_combine(call, room_of(chain, &chain->below, i), sum, range.count));
-    }
-    if (!root) {
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Send)(sum, range.count, type, chain->to, TAG, chain->peers)));
-    } else {
-        void *result = pl_at(call->recvbuf, range.first, type);
-        if (sum != result)
-            PL_TRY(pl_copy(sum, result, range.count, type, call->comm));
-    }
+    PL_TRY(pl_raise(call->comm,
+                    PL_MPI(Send)(sum, range.count, call->recvtype, chain->to, TAG, chain->peers)));
 out:
     return rc;
 }
@@ -158,13 +95,10 @@ static int run(const struct pl_call *call)
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     if (p == 1)
         return pl_alone(call);
-    PL_TRY(start(&chain, call));
-    PL_TRY(rooms(&chain));
-    PL_TRY(post(&chain, &chain.above, 0));
-    PL_TRY(post(&chain, &chain.below, 0));
+    PL_TRY(start(&chain, call, p));
+    PL_TRY(post(&chain, 0));
     for (int i = 0; segment(&chain, i).count > 0; i++) {
-        PL_TRY(post(&chain, &chain.above, i + 1));
-        PL_TRY(post(&chain, &chain.below, i + 1));
+        PL_TRY(post(&chain, i + 1));
         PL_TRY(step(&chain, i));
     }
 out:
@@ -175,10 +109,10 @@ const struct pl_variant pl_reduce_chain = {
     .name = "reduce_chain",
     .function = PL_FN_reduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "segments along a chain of ranks (Open MPI)",
     .parameters = {PL_SEGMENT_BYTES(32768, "bytes that one message carries", 1024, 4096, 16384,
                                     65536, 262144)},
-    .scratch_volumes = 4,
+    .scratch_volumes = 1,
     .run = run,
 };

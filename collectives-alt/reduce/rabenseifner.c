@@ -3,8 +3,7 @@
  * Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
  * Cost, p a power of two: 2 log2 p a + 2 (p-1)/p n b + (p-1)/p n g. Else p - 2^k ranks send their
  * vector to a neighbour first, which adds a + n b + n g.
- * Restrictions: none. Peers are at distance 1, 2, 4, …, so every partial result is over a run of
- * ranks: the order is kept.
+ * Restrictions: MPI's own operations, since the vector is cut.
  * Messages: 2 log2 p a rank at most, on the private communicator; blocks differ by at most one
  * element, and empty ones are not sent.
  * Scratch: two vectors, one at the root. */
@@ -53,7 +52,7 @@ const struct pl_variant pl_reduce_rabenseifner = {
     .name = "reduce_rabenseifner",
     .function = PL_FN_reduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "recursive halving, then a binomial gather (Rabenseifner 2004)",
     .scratch_volumes = 3,
     .run = run,

@@ -3,8 +3,8 @@
  * Source: case study 2 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016 (section 5.3); the
  * ring is that of Patarasuk and Yuan, JPDC 69(2), 2009.
  * Cost: 2 (p-1) a + 2 (p-1)/p n b + (p-1)/p n g.
- * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
- * i.
+ * Restrictions: MPI's own operations, since the vector is cut; they commute, as block i asks, which
+ * is reduced in the order i + 1, …, i.
  * Messages: p - 1 to the next rank, one to the root, on the private communicator; blocks differ by
  * at most one element, and empty ones are not sent.
  * Scratch: two blocks, and p requests at the root, kept on the communicator: memory allocated in
@@ -69,7 +69,7 @@ const struct pl_variant pl_reduce_ring = {
     .name = "reduce_ring",
     .function = PL_FN_reduce,
     .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
+    .restrictions = PL_BUILTIN_OP,
     .summary = "reduce-scatter on a ring, then Gatherv to the root (case study 2)",
     .scratch_volumes = 3,
     .run = run,

@@ -6,8 +6,7 @@
  * very uneven ones up to p, so that memory stays bounded.
  * Cost: one Reduce_scatter_block(n) a round; in all rounds together n bytes copied, and at most as
  * many of padding. Nothing is copied for equal blocks.
- * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
- * operands.
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since elements are added.
  * Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements are
  * copies of an operand, their results are dropped. */
 #include "parts.h"
@@ -67,7 +66,7 @@ const struct pl_variant pl_reduce_scatter_as_reduce_scatter_block = {
     .name = "reduce_scatter_as_reduce_scatter_block",
     .function = PL_FN_reduce_scatter,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "Reduce_scatter_block of blocks padded to one length",
     .scratch_volumes = 4,
     .run = run,

@@ -2,8 +2,7 @@
  *
  * Cost: pieces Reduce_scatter(n / pieces), and n bytes copied, which puts the parts of one call
  * side by side.
- * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
- * operands.
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since blocks are cut.
  * Scratch: n / pieces bytes and p integers; in place also the result, which would
  * overwrite operands of later calls. */
 #include "split.h"
@@ -62,7 +61,7 @@ const struct pl_variant pl_reduce_scatter_as_split = {
     .name = "reduce_scatter_as_split",
     .function = PL_FN_reduce_scatter,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 3,
     .parameters = {PL_PIECES},

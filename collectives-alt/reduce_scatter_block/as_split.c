@@ -3,9 +3,9 @@
  *
  * Cost: pieces Reduce_scatter_block(n / pieces), and n bytes copied, which puts the parts of one
  * call side by side.
- * Restrictions: contiguous types (operands.c); the library's own function keeps the order of
- * operands. In place, the operands of a call are copied before its result overwrites part of the
- * first block. Scratch: n / pieces bytes. */
+ * Restrictions: contiguous types (operands.c); MPI's own operations, since blocks are cut. In
+ * place, the operands of a call are copied before its result overwrites part of the first block.
+ * Scratch: n / pieces bytes. */
 #include "split.h"
 
 static int run(const struct pl_call *call)
@@ -37,7 +37,7 @@ const struct pl_variant pl_reduce_scatter_block_as_split = {
     .name = "reduce_scatter_block_as_split",
     .function = PL_FN_reduce_scatter_block,
     .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
+    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
     .summary = "several calls on parts of every block (GL2)",
     .scratch_volumes = 2,
     .parameters = {PL_PIECES},

@@ -8,10 +8,10 @@ import pytest
 from tests.collectives_alt.programs import (
     ADDRESSES,
     MPICH,
-    ROOT,
     Build,
     compile_program,
     make,
+    make_library,
     make_suite,
 )
 
@@ -35,23 +35,23 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="session")
-def under_mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """A folder, with nothing built yet."""
     wrapper = MPICH / "bin" / "mpicc"
     if not wrapper.exists():
         pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    folder = tmp_path_factory.mktemp("collectives-alt-mpich")
-    return make_suite(Build(folder, mpicc=str(wrapper)))
+    return Build(tmp_path_factory.mktemp("collectives-alt-mpich"), mpicc=str(wrapper))
 
 
 @pytest.fixture(scope="session")
-def mpich(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The preload library that `make setup-mpis` builds, and programs for it."""
-    library = next(ROOT.glob("build/mpich-5.0.*/libplumbline.so"), None)
-    wrapper = MPICH / "bin" / "mpicc"
-    if library is None or not wrapper.exists():
-        pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    build = Build(tmp_path_factory.mktemp("mpich"), mpicc=str(wrapper))
-    build.preload.symlink_to(library)
-    for name in ("crowd", "farewell", "jobs"):
-        compile_program(build, name, [f"{name}.c"], linked=False)
-    return build
+def under_mpich(mpich: Build) -> Build:
+    return make_suite(mpich)
+
+
+@pytest.fixture(scope="session")
+def preload_under_mpich(mpich: Build) -> Build:
+    """The preload library, and programs that know nothing of it."""
+    make_library(mpich, mpich.preload, "-Werror")
+    for name in ("operators", "refused", "crowd", "farewell", "jobs"):
+        compile_program(mpich, name, [f"{name}.c"], linked=False)
+    return mpich

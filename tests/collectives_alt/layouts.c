@@ -15,6 +15,14 @@ struct layout layouts[LAYOUTS] = {
     [LAYOUT_RECEIVED] = {.name = "at_bottom", .base = BASE_INT, .ints = {0, 4}},
 };
 
+struct operated operated;
+
+static void note(int count)
+{
+    operated.least = operated.most == 0 || count < operated.least ? count : operated.least;
+    operated.most = count > operated.most ? count : operated.most;
+}
+
 /* An affine map x -> a x + b; composing maps is associative and not commutative. */
 struct map {
     unsigned a, b;
@@ -52,6 +60,7 @@ static void over_pairs(const void *from, void *into, int count, MPI_Datatype typ
     char *inout = element_at(into, layout);
     MPI_Aint lb, extent;
     MPI_Type_get_extent(type, &lb, &extent);
+    note(count);
     for (int i = 0; i < count; i++, in += extent, inout += extent) {
         struct map x, y;
         memcpy(&x.a, in + layout->ints[0], sizeof x.a);
@@ -80,6 +89,7 @@ static void compose_halves(void *in, void *inout, int *count, MPI_Datatype *type
     (void)type;
     const unsigned *x = in;
     unsigned *y = inout;
+    note(*count);
     for (int i = 0; i < *count; i++) {
         const struct map map =
             compose((struct map){x[i] >> 16, x[i]}, (struct map){y[i] >> 16, y[i]});
@@ -87,15 +97,15 @@ static void compose_halves(void *in, void *inout, int *count, MPI_Datatype *type
     }
 }
 
-static struct operation byte_ops[] = {{"BOR", true, true, MPI_OP_NULL},
-                                      {"BAND", true, true, MPI_OP_NULL}};
-static struct operation int_ops[] = {{"SUM", true, true, MPI_OP_NULL},
-                                     {"MAX", true, true, MPI_OP_NULL},
-                                     {"compose", false, true, MPI_OP_NULL}};
-static struct operation double_ops[] = {{"SUM", true, false, MPI_OP_NULL},
-                                        {"MAX", true, true, MPI_OP_NULL}};
-static struct operation pair_ops[] = {{"add", true, true, MPI_OP_NULL},
-                                      {"compose", false, true, MPI_OP_NULL}};
+static struct operation byte_ops[] = {{"BOR", true, true, true, MPI_OP_NULL},
+                                      {"BAND", true, true, true, MPI_OP_NULL}};
+static struct operation int_ops[] = {{"SUM", true, true, true, MPI_OP_NULL},
+                                     {"MAX", true, true, true, MPI_OP_NULL},
+                                     {"compose", false, true, false, MPI_OP_NULL}};
+static struct operation double_ops[] = {{"SUM", true, false, true, MPI_OP_NULL},
+                                        {"MAX", true, true, true, MPI_OP_NULL}};
+static struct operation pair_ops[] = {{"add", true, true, false, MPI_OP_NULL},
+                                      {"compose", false, true, false, MPI_OP_NULL}};
 
 const struct operation *operations_for(int layout, int *count)
 {

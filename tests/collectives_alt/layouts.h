@@ -34,9 +34,14 @@ extern struct layout layouts[LAYOUTS];
 
 struct operation {
     const char *name;
-    bool commutative, exact;
+    bool commutative, exact, own; /* own: one of MPI's */
     MPI_Op op;
 };
+
+/* Elements that an operation of ours has been handed at once since this was set to zeros. */
+extern struct operated {
+    int least, most;
+} operated;
 
 /* Operations for a layout: `*count` of them. */
 const struct operation *operations_for(int layout, int *count);

@@ -64,7 +64,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in (
         *("application", "communicators", "handler", "decides", "ranges", "empty"),
-        *("keeps", "killed", "spawns", "crowd", "farewell", "jobs"),
+        *("keeps", "killed", "spawns", "operators", "refused", "crowd", "farewell", "jobs"),
     ):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build

@@ -69,18 +69,22 @@ def test_nothing_is_done_before_a_call_is_left(build: Build, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("arguments", [("1500",), ("5", "own")])
 def test_an_application_with_most_of_mpichs_context_ids(
-    mpich: Build, tmp_path: Path, arguments: tuple[str, ...]
+    preload_under_mpich: Build, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """MPICH has 2048 of them."""
-    done = under_mpich(mpich, tmp_path, ALL, "crowd", *arguments)
+    done = under_mpich(preload_under_mpich, tmp_path, ALL, "crowd", *arguments)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert "calls were left to the library" in done.stderr
 
 
 @pytest.mark.parametrize("more", ["", " nodes=1-1"])
-def test_an_application_with_all_of_them(mpich: Build, tmp_path: Path, more: str) -> None:
+def test_an_application_with_all_of_them(
+    preload_under_mpich: Build, tmp_path: Path, more: str
+) -> None:
     """Who shares a node is asked by a communicator too."""
-    done = under_mpich(mpich, tmp_path, ALL.replace("=0-inf", f"=0-inf{more}"), "crowd", "0", "own")
+    done = under_mpich(
+        preload_under_mpich, tmp_path, ALL.replace("=0-inf", f"=0-inf{more}"), "crowd", "0", "own"
+    )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
@@ -113,8 +117,15 @@ def test_jobs_with_different_rules(build: Build, tmp_path: Path, kind: str, reco
 
 
 @pytest.mark.parametrize("kind", ["without", "others"])
-def test_jobs_under_mpich(mpich: Build, tmp_path: Path, kind: str) -> None:
-    done = under_mpich(mpich, tmp_path, ALL, "jobs", *other_job(mpich, tmp_path, kind), nprocs=1)
+def test_jobs_under_mpich(preload_under_mpich: Build, tmp_path: Path, kind: str) -> None:
+    done = under_mpich(
+        preload_under_mpich,
+        tmp_path,
+        ALL,
+        "jobs",
+        *other_job(preload_under_mpich, tmp_path, kind),
+        nprocs=1,
+    )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
@@ -124,8 +135,8 @@ def test_callbacks_in_finalize(build: Build, tmp_path: Path) -> None:
     assert run.done.stdout == "before ok\nself ok\nworld ok\n"
 
 
-def test_callbacks_in_finalize_of_mpich(mpich: Build, tmp_path: Path) -> None:
-    done = under_mpich(mpich, tmp_path, ALL, "farewell", "world")
+def test_callbacks_in_finalize_of_mpich(preload_under_mpich: Build, tmp_path: Path) -> None:
+    done = under_mpich(preload_under_mpich, tmp_path, ALL, "farewell", "world")
     assert (done.returncode, done.stdout) == (0, "before ok\nself ok\nworld ok\n"), done.stderr
 
 

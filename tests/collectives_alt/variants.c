@@ -11,13 +11,15 @@
  * usage: variants [--full] [--every N] [--large] [NAME …]
  *   --full     all combinations of the factors (design.h), not only every pair of values
  *   --every N  one combination in N
- *   --large    only 2^20 elements: one vector, or all blocks together; one root and layout
+ *   --large    only 2^20 elements: one vector, or all blocks together; one root, one layout, and
+ *              what ranks write in different layouts
  *   NAME       a variant, or a function (MPI_Bcast); all without */
 #include "accounts.h"
 #include "barrier.h"
 #include "expected.h"
 #include "nodes.h"
 #include "subjects.h"
+#include "tools.h"
 #include "watch.h"
 
 #include <stdio.h>
@@ -63,6 +65,8 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
     unsigned found = 0;
     if (s->operation && !s->operation->commutative)
         found |= PL_COMMUTATIVE;
+    if (s->operation && !s->operation->own)
+        found |= PL_BUILTIN_OP;
     if (s->operation && (s->layout == LAYOUT_VECTOR || starts_elsewhere(s)))
         found |= PL_CONTIGUOUS;
     if (s->operation && s->layout >= LAYOUT_PAIR)
@@ -129,14 +133,33 @@ static void check_scratch(struct subject *subject, const struct setting *s,
         report(subject, s, "scratch above its bound");
 }
 
+/* An operation must not be handed more elements at once than the program passed. Variants that are
+ * made of messages hand it just these, or whole blocks of Reduce_scatter; what a mock-up calls may
+ * cut them. */
+static bool regroups(const struct subject *subject, const struct setting *s,
+                     const struct pl_call *call, int p)
+{
+    const enum pl_kind kind = subject->spec.variant->kind;
+    int passed = call->function == PL_FN_reduce_scatter_block ? p * s->count : s->count;
+    if (call->function == PL_FN_reduce_scatter)
+        passed = pl_first(call->recvcounts, p);
+    if (kind != PL_DEFAULT && kind != PL_MOCKUP && !has_blocks(call->function) &&
+        operated.most > 0 && operated.least < passed)
+        return true;
+    return operated.most > passed;
+}
+
 static void run_once(struct subject *subject, const struct setting *s, const struct pl_call *call)
 {
     int p;
     MPI_Comm_size(s->comm, &p);
+    operated = (struct operated){0};
     for (int side = 0; side < 2; side++)
         area_copy(&work[side], &start[side]);
     if (pl_spec_run(&subject->spec, call) != MPI_SUCCESS)
         report(subject, s, "error");
+    if (s->operation && regroups(subject, s, call, p))
+        report(subject, s, "operation on other elements than passed");
     forget_undefined(call);
     if (!areas_equal(&expected, &work[1], !s->operation || s->operation->exact, p))
         report(subject, s, "wrong result");
@@ -223,6 +246,12 @@ static void check_function(struct subjects *subjects, const struct group *groups
         serial++;
         if (function != PL_FN_barrier)
             check_setting(subjects, &s);
+        if (function != PL_FN_barrier && !pl_reduces(function)) {
+            serial++;
+            s.layout = MIXED;
+            s.count = s.count / 8 + 3; /* elements of up to 20 bytes, in odd numbers */
+            check_setting(subjects, &s);
+        }
         return;
     }
     struct design design = design_make(function, groups, group_count, options->full);

@@ -129,10 +129,21 @@ static void empty(void)
     MPI_Type_free(&huge);
 }
 
+static void nothing(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in;
+    (void)inout;
+    (void)count;
+    (void)type;
+}
+
 static void obstacles(void)
 {
     const struct pl_variant any = {.function = PL_FN_reduce};
-    const struct pl_variant strict = {.function = PL_FN_reduce, .restrictions = 15};
+    const struct pl_variant strict = {.function = PL_FN_reduce, .restrictions = 15 | PL_BUILTIN_OP};
+    MPI_Op commuting, ordered;
+    MPI_Op_create(nothing, 1, &commuting);
+    MPI_Op_create(nothing, 0, &ordered);
     MPI_Datatype pair, gap;
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_vector(2, 1, 2, MPI_INT, &gap);
@@ -142,6 +153,12 @@ static void obstacles(void)
                            .op = MPI_SUM,
                            .comm = MPI_COMM_WORLD};
     CHECK(pl_variant_obstacles(&strict, &call) == 0);
+    call.op = commuting;
+    CHECK(pl_variant_obstacles(&strict, &call) == PL_BUILTIN_OP);
+    call.op = ordered;
+    CHECK(pl_variant_obstacles(&strict, &call) == (PL_BUILTIN_OP | PL_COMMUTATIVE));
+    CHECK(pl_variant_obstacles(&any, &call) == 0);
+    call.op = MPI_SUM;
     call.recvtype = pair;
     CHECK(pl_variant_obstacles(&strict, &call) == PL_BUILTIN_TYPE);
     call.recvtype = gap;
@@ -156,6 +173,8 @@ static void obstacles(void)
     call.op = MPI_SUM;
     call.function = PL_FN_allreduce;
     CHECK(pl_variant_obstacles(&any, &call) == PL_NOT_COUNTED);
+    MPI_Op_free(&commuting);
+    MPI_Op_free(&ordered);
     MPI_Type_free(&pair);
     MPI_Type_free(&gap);
 }

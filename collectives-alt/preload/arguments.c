@@ -1,0 +1,232 @@
+/* The arguments of a call before a variant gets them. What the library would refuse goes to it as
+ * it came, so that the program gets the library's own error; an empty signature gets one form.
+ *
+ * Only arguments that are significant on this rank are looked at. Where one rank alone can see that
+ * a call is not legal, that rank gets the error, and the others wait, as they do without us. */
+#include "preload.h"
+#include "tools.h"
+
+#include <stdlib.h>
+
+/* What is in a function of its own costs a call that does not get there no registers. */
+#define NOT_INLINE __attribute__((noinline))
+
+/* --- data movers --- */
+
+/* Which ranks send or receive, and what: one block, a block a rank, or what a table says. */
+enum who { NOBODY, ROOT, ALL };
+enum shape { BLOCK, BLOCKS, TABLE };
+
+static const struct move {
+    enum who sends, receives;
+    enum shape out, in;
+} moves[PL_FUNCTION_COUNT] = {
+    [PL_FN_bcast] = {NOBODY, ALL, BLOCK, BLOCK},   [PL_FN_gather] = {ALL, ROOT, BLOCK, BLOCKS},
+    [PL_FN_gatherv] = {ALL, ROOT, BLOCK, TABLE},   [PL_FN_scatter] = {ROOT, ALL, BLOCKS, BLOCK},
+    [PL_FN_scatterv] = {ROOT, ALL, TABLE, BLOCK},  [PL_FN_allgather] = {ALL, ALL, BLOCK, BLOCKS},
+    [PL_FN_allgatherv] = {ALL, ALL, BLOCK, TABLE}, [PL_FN_alltoall] = {ALL, ALL, BLOCKS, BLOCKS},
+    [PL_FN_alltoallv] = {ALL, ALL, TABLE, TABLE},
+};
+
+/* MPI_IN_PLACE where it is not allowed counts as a buffer. */
+static bool sends(const struct pl_call *call, const struct pl_place *place)
+{
+    const struct move *move = &moves[call->function];
+    const bool root = call->root == place->rank;
+    if (move->sends != ALL)
+        return move->sends == ROOT && root;
+    return call->sendbuf != MPI_IN_PLACE || (move->receives == ROOT && !root);
+}
+
+static bool receives(const struct pl_call *call, const struct pl_place *place)
+{
+    const struct move *move = &moves[call->function];
+    const bool root = call->root == place->rank;
+    if (move->receives != ALL)
+        return move->receives == ROOT && root;
+    return call->recvbuf != MPI_IN_PLACE || move->sends != ROOT || !root;
+}
+
+struct side {
+    const void *buf;
+    MPI_Datatype type;
+    long long count;      /* of the block or in the table; -1: not legal */
+    long long own, first; /* the block that stays on this rank, and where it begins */
+};
+
+/* -1: an array is missing, or a count is negative. */
+static long long sum_of(const int *counts, const int *displs, int p)
+{
+    long long sum = 0;
+    for (int i = 0; i < p; i++) {
+        if (!counts || !displs || counts[i] < 0)
+            return -1;
+        sum += counts[i];
+    }
+    return sum;
+}
+
+static inline struct side side_of(const struct pl_place *place, enum shape shape, const void *buf,
+                                  int count, const int *counts, const int *displs,
+                                  MPI_Datatype type)
+{
+    struct side side = {.buf = buf, .type = type, .count = count, .own = count};
+    if (shape == BLOCKS)
+        side.first = place->rank * side.count;
+    if (shape == TABLE)
+        side.count = sum_of(counts, displs, place->p);
+    if (shape == TABLE && side.count >= 0) {
+        side.own = counts[place->rank];
+        side.first = displs[place->rank];
+    }
+    return side;
+}
+
+static bool is_relative(MPI_Datatype type)
+{
+    int size = 0;
+    MPI_Aint lb = 0, extent;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_true_extent(type, &lb, &extent);
+    return size != 0 && lb == 0;
+}
+
+/* Elements at no address: only a datatype that has absolute ones may have them there. */
+static inline bool is_missing(const void *buf, long long count, MPI_Datatype type)
+{
+    return buf == MPI_BOTTOM && count > 0 && is_relative(type);
+}
+
+static inline bool is_taken(const struct side *side)
+{
+    return side->count >= 0 && side->buf != MPI_IN_PLACE && pl_accepts(MPI_OP_NULL, side->type) &&
+           !is_missing(side->buf, side->count, side->type);
+}
+
+static bool is_same_place(const struct side *out, const struct side *in)
+{
+    if (out->first == in->first)
+        return out->buf == in->buf;
+    const struct pl_known *known = pl_find_known(MPI_OP_NULL, in->type);
+    if (known)
+        return (const char *)out->buf + out->first * known->extent ==
+               (const char *)in->buf + in->first * known->extent;
+    return pl_at(out->buf, out->first, out->type) == pl_at(in->buf, in->first, in->type);
+}
+
+/* What stays on this rank has one signature and, unless it is nothing, two places. Of a function
+ * with a root only the root could see that it has not, and a library may bear it. A size that no
+ * int holds is negative. */
+static bool fit(const struct side *out, const struct side *in)
+{
+    int out_size = 0, in_size = 0;
+    const bool alike = out->own == in->own && out->type == in->type;
+    if (alike && !is_same_place(out, in))
+        return true;
+    PMPI_Type_size(out->type, &out_size);
+    PMPI_Type_size(in->type, &in_size);
+    if (alike)
+        return out->own == 0 || out_size == 0;
+    return out_size < 0 || in_size < 0 || out->own * out_size == in->own * in_size;
+}
+
+static NOT_INLINE bool legal_move(const struct pl_call *call, const struct pl_place *place)
+{
+    const struct move *move = &moves[call->function];
+    const bool sending = sends(call, place), receiving = receives(call, place);
+    struct side out = {0}, in = {0};
+    if (sending) {
+        out = side_of(place, move->out, call->sendbuf, call->sendcount, call->sendcounts,
+                      call->sdispls, call->sendtype);
+        if (!is_taken(&out))
+            return false;
+    }
+    if (receiving) {
+        in = side_of(place, move->in, call->recvbuf, call->recvcount, call->recvcounts,
+                     call->rdispls, call->recvtype);
+        if (!is_taken(&in))
+            return false;
+    }
+    return !sending || !receiving || move->sends != move->receives || fit(&out, &in);
+}
+
+/* --- reductions --- */
+
+/* Rank 0 has no result of Exscan: it may name any buffer for it, or none. So where one is named
+ * twice all ranks do as the library would. */
+static NOT_INLINE bool legal_reduction(const struct pl_call *call, const struct pl_place *place)
+{
+    const MPI_Datatype type = call->recvtype;
+    const bool root = call->function != PL_FN_reduce || call->root == place->rank;
+    const bool in_place = call->sendbuf == MPI_IN_PLACE, exscan = call->function == PL_FN_exscan;
+    const void *operands = in_place ? call->recvbuf : call->sendbuf;
+    long long all = call->recvcount, own = all;
+    if (call->function == PL_FN_reduce_scatter) {
+        all = sum_of(call->recvcounts, call->recvcounts, place->p);
+        own = all < 0 ? 0 : call->recvcounts[place->rank];
+    }
+    if (all < 0 || call->op == MPI_OP_NULL || !pl_accepts(call->op, type) || (in_place && !root) ||
+        operands == MPI_IN_PLACE || is_missing(operands, all, type))
+        return false;
+    if (in_place || !root)
+        return true;
+    if (own > 0 && call->sendbuf == call->recvbuf)
+        return exscan && pl_bears_alias_in_exscan();
+    return call->recvbuf != MPI_IN_PLACE &&
+           ((exscan && place->rank == 0) || !is_missing(call->recvbuf, own, type));
+}
+
+bool pl_legal(const struct pl_call *call, const struct pl_place *place)
+{
+    if (moves[call->function].receives != NOBODY)
+        return legal_move(call, place);
+    return call->function == PL_FN_barrier || legal_reduction(call, place);
+}
+
+/* --- empty signatures --- */
+
+static bool is_nothing(MPI_Datatype type)
+{
+    int size = 0;
+    return !pl_find_known(MPI_OP_NULL, type) && PMPI_Type_size(type, &size) == MPI_SUCCESS &&
+           size == 0;
+}
+
+/* Ranks may write an empty signature as elements of size 0, or as no elements. There are libraries
+ * that send a message for the one and wait for none for the other, or the other way round, and
+ * hang (Ialltoallv and Ibcast of Open MPI 4.1.4). */
+static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
+                                  const struct pl_call *call, int p)
+{
+    struct pl_call plain = *call;
+    int *zeros = calloc((size_t)p, sizeof *zeros);
+    if (!zeros)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    if (out) {
+        plain.sendcount = 0;
+        plain.sendtype = MPI_BYTE;
+        plain.sendcounts = plain.sdispls = call->sendcounts ? zeros : NULL;
+    }
+    if (in) {
+        plain.recvcount = 0;
+        plain.recvtype = MPI_BYTE;
+        plain.recvcounts = plain.rdispls = call->recvcounts ? zeros : NULL;
+    }
+    const int rc = pl_spec_run(spec, &plain);
+    free(zeros);
+    return rc;
+}
+
+static NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
+                               const struct pl_place *place)
+{
+    const bool out = sends(call, place) && is_nothing(call->sendtype);
+    const bool in = receives(call, place) && is_nothing(call->recvtype);
+    return out || in ? run_without(out, in, spec, call, place->p) : pl_spec_run(spec, call);
+}
+
+int pl_run(const struct pl_spec *spec, const struct pl_call *call, const struct pl_place *place)
+{
+    return moves[call->function].receives != NOBODY ? run_move(spec, call, place)
+                                                    : pl_spec_run(spec, call);
+}

@@ -1,0 +1,72 @@
+"""What of a program's arguments a variant gets: operations of the user, and calls that the library
+refuses."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.collectives_alt.programs import Build, mpiexec, mpirun
+from tests.collectives_alt.started import Started, catalogue, rule, turns
+
+pytestmark = pytest.mark.mpi
+
+BUILTIN_OP = 32
+VECTORS = {"MPI_Reduce", "MPI_Allreduce", "MPI_Scan", "MPI_Exscan"}
+
+
+def test_an_operation_sees_what_the_program_passed(build: Build, tmp_path: Path) -> None:
+    """With every variant: no element more, as padding would bring, and no fewer."""
+    bears = {name: not int(text) & BUILTIN_OP for name, _, _, text, _ in catalogue(build)}
+    assert set(bears.values()) == {True, False}
+    for chosen in turns(build):
+        taken = {function: chosen[function] for function in VECTORS}
+        rules = "\n".join(rule(function, variant) for function, variant in taken.items())
+        run = Started(build, tmp_path, rules, program="operators")
+        assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), taken
+        for one in run.report["rules"]:
+            name = one["variant"].split(":")[0]
+            # The program's last Allreduce has an operation of MPI's own.
+            most = 1 if one["function"] == "MPI_Allreduce" else 0
+            assert one["replaced"] > most if bears[name] else one["replaced"] == most, name
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted(line for line in done.stdout.splitlines() if ": handler " in line)
+
+
+def profile(folder: Path, chosen: dict[str, str]) -> Path:
+    path = folder / "all.profile"
+    rules = [rule(function, variant) for function, variant in chosen.items()]
+    path.write_text("\n".join(["plumbline-profile 1", *rules, ""]))
+    return path
+
+
+@pytest.mark.parametrize("turn", [0, 5, -1])
+def test_what_the_library_refuses_reaches_it(build: Build, tmp_path: Path, turn: int) -> None:
+    """The program gets the same errors, from the same handlers, as without us."""
+    plain = lines(mpirun(2, build.program("refused"), timeout=60))
+    assert len(plain) > 150
+    assert sum("handler 1" in line for line in plain) > len(plain) / 2
+    path = profile(tmp_path, turns(build)[turn])
+    env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_PROFILE": str(path)}
+    assert lines(mpirun(2, build.program("refused"), env=env, timeout=60)) == plain
+
+
+@pytest.mark.parametrize("turn", [0, 5])
+def test_the_same_under_mpich(
+    build: Build, preload_under_mpich: Build, tmp_path: Path, turn: int
+) -> None:
+    program, chosen = preload_under_mpich.program("refused"), turns(build)[turn]
+    plain = lines(mpiexec(2, program, env={}, timeout=60))
+    assert sum("handler 1" in line for line in plain) > len(plain) / 2
+    path = profile(tmp_path, chosen)
+    env = {"LD_PRELOAD": str(preload_under_mpich.preload), "PLUMBLINE_PROFILE": str(path)}
+    assert lines(mpiexec(2, program, env=env, timeout=60)) == plain
+    for function in VECTORS:  # an operation that sees more elements says so
+        path = profile(tmp_path, {function: chosen[function]})
+        done = mpiexec(2, preload_under_mpich.program("operators"), env=env, timeout=60)
+        assert (done.returncode, done.stdout) == (0, "ok\n"), function
