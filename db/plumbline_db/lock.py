@@ -13,11 +13,15 @@ from pathlib import Path
 from plumbline_db.errors import PlumblineError, TryLaterError
 
 
+def lock_beside(database: Path) -> Path:
+    return database.with_name(database.name + ".lock")
+
+
 class WriterLock:
     """Held from construction to `release()`. Raises TryLaterError when another process holds it."""
 
     def __init__(self, database: Path) -> None:
-        self.path = database.with_name(database.name + ".lock")
+        self.path = lock_beside(database)
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -33,6 +37,12 @@ class WriterLock:
             raise TryLaterError(
                 f"{database} is being written by process {holder or '(unknown)'}: "
                 "try again when it has finished, or name another file with --db"
+            ) from error
+        except OSError as error:
+            os.close(self._file)
+            raise PlumblineError(
+                f"cannot lock {self.path}: {error.strerror}; its file system may have no locks: "
+                "name a file on a local disk with --db"
             ) from error
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
