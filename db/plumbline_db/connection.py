@@ -179,7 +179,7 @@ class Database:
 
     def _blame_damage(self, error: Exception) -> None:
         """Raises DamagedError where the content may be the reason of what looks like a bug."""
-        from plumbline_db import integrity
+        from plumbline_db import integrity  # which reads through connections
 
         found = integrity.problems(self)
         if found:
@@ -289,9 +289,18 @@ def backup(path: Path, target: Path) -> None:
                 copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
             finally:
                 copy.close()
+            _require_whole(part, path)
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             part.rename(target)
         finally:
             part.unlink(missing_ok=True)
     way_back.keep(Path(path).absolute(), target)
+
+
+def _require_whole(copy: Path, path: Path) -> None:
+    from plumbline_db import integrity
+
+    found = integrity.check(copy)
+    if found:
+        raise DamagedError(path, found[0])

@@ -130,10 +130,15 @@ def test_a_damaged_file_is_not_backed_up(path: Path, whole: bytes, tmp_path: Pat
     target = tmp_path / "backup.db"
     backup(path, target)
     before = target.read_bytes()
-    path.write_bytes(whole[:-3000] + bytes(3000))
-    with pytest.raises(DamagedError, match=f"{path} is damaged"):
-        backup(path, target)
-    assert target.read_bytes() == before
+    first = whole.index(b"\x00" * 4)
+    spoilt = [whole[:-3000] + bytes(3000), whole[:first] + b"x" + whole[first + 1 :]]
+    spoilt += [damage.spoil(whole, "zeros", seed) for seed in range(20)]
+    for content in spoilt:
+        path.write_bytes(content)
+        with pytest.raises(PlumblineError, match=f"{path} is (damaged|no database)"):
+            backup(path, target)
+        assert target.read_bytes() == before
+        assert way_back.newest_backup(path) == target
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:

@@ -34,8 +34,7 @@ CASES = [Timed(), Timed(config="c1"), Timed(bytes=64, outcome="wrong"), Timed(by
 RECORDS = build.records(build.run(), CASES, knobs=KNOBS, blocks=2, reps=3)
 PLAN = build.plan(RECORDS)
 MORE = (
-    "pingpong bytes=8 reps=2\n"
-    "overlap id=4 bench=sender bytes=64 work_ns=100 triples=3 traced=1\n"
+    "pingpong bytes=8 reps=2\noverlap id=4 bench=sender bytes=64 work_ns=100 triples=3 traced=1\n"
 )
 CELL = Overlap(
     4, "sender", 64, 64, "registers", 100, 0, 90, 1, 1, 0, "", 1, 0, False, False, True,
@@ -168,9 +167,7 @@ RULE = "nrep=rse:0.025 nrep_min=20 nrep_step=10 nrep_max=35"
 def stopped(*numbers: int, said: int | None = None) -> list[ProbeRecord]:
     """Of a stopping rule: so many samples block by block."""
     header, *_ = build.records(build.run(), [], blocks=3)
-    case = CaseRecord(
-        0, "MPI_Bcast", "default", "default", 8, 8, "MPI_BYTE", "MPI_BOR", 0, reps=35
-    )
+    case = CaseRecord(0, "MPI_Bcast", "default", "default", 8, 8, "MPI_BYTE", "MPI_BOR", 0, reps=35)
     records: list[ProbeRecord] = [header, case, Check(0, "ok", "")]
     for block, number in enumerate(numbers):
         warmup = [1] * (1 if block else 16)

@@ -169,8 +169,9 @@ def test_bad_records_are_an_outcome(
 
 
 GARBLED = """
-if grep -q chain "$1"; then {probe} "$1" "$2.whole"; sed 's/"ns": .1002/"ns": [-5/' "$2.whole" > "$2"
-else {probe} "$1" "$2"; fi
+{probe} "$1" "$2.good"
+grep -q chain "$1" || exec mv "$2.good" "$2"
+sed 's/"ns": .1002/"ns": [-5/' "$2.good" > "$2"
 """
 
 

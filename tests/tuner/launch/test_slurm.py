@@ -26,8 +26,8 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Run
 from tests.slurm import Cluster
-from tests.tuner.test_end_to_end import launches, plumbline, start
 from tests.tuner.fake_probe import COMMAND
+from tests.tuner.test_end_to_end import launches, plumbline, start
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 

@@ -34,7 +34,8 @@ def check(db_path: Path | None, as_json: bool) -> int:
     path = common.database(db_path)
     problems = integrity.check(path)
     if as_json:
-        common.print_json({"path": str(path), "problems": problems})
+        remedy = way_back.remedy(path) if problems else ""
+        common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:
         for problem in problems:
             click.echo(problem)

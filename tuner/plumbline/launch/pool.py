@@ -98,9 +98,7 @@ class Pool:
 class _Watch:
     """Whether the case that is under way has been so too long: then `stuck` is its id."""
 
-    def __init__(
-        self, file: Path, plan: str, case_seconds: float, stop: threading.Event
-    ) -> None:
+    def __init__(self, file: Path, plan: str, case_seconds: float, stop: threading.Event) -> None:
         self.stuck: int | None = None
         self._records, self._file = file, part_of(file)
         self._plan = plan
