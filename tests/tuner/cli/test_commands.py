@@ -339,6 +339,7 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     assert plumbline("db", "check", "--json", "--db", database).json == {
         "path": str(database),
         "problems": [],
+        "remedy": "",
     }
     copy = tmp_path / "copy.db"
     said = plumbline("db", "backup", copy, "--db", database)
