@@ -1,9 +1,9 @@
-"""Opens, checks and backs up the database file. All transactions pass through here.
+"""Opens and backs up the database file. All transactions pass through here.
 
 One writer at a time (`lock`); readers open read-only and see the last committed state while the
 writer works (WAL). `synchronous=FULL`: what `transaction()` has committed survives a power cut. The
 write-ahead log stays beside the file, emptied, when the writer leaves: so people without write
-access to the folder can read.
+access to the folder can read. Each page has a checksum (`checksums`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,32 @@ from typing import Any, Self
 
 import apsw
 
-from plumbline_db import schema, scratch
+from plumbline_db import checksums, file_system, schema, scratch, way_back
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.lock import WriterLock
+from plumbline_db.way_back import DamagedError
 
 BUSY_MILLISECONDS = 5000
 
+_DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_SHORT_READ)
+_LOCKS = (
+    apsw.SQLITE_IOERR_LOCK,
+    apsw.SQLITE_IOERR_RDLOCK,
+    apsw.SQLITE_IOERR_UNLOCK,
+    apsw.SQLITE_IOERR_CHECKRESERVEDLOCK,
+    apsw.SQLITE_IOERR_SHMLOCK,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+)
+# What reading damaged content ends in, where it has got past checksums.
+_CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors about the world (not about our SQL) into errors with a remedy."""
+def explained(path: Path, read: Path | None = None) -> Iterator[None]:
+    """Turns SQLite's errors about the world (not about our SQL) into errors with a remedy. `read`:
+    another file, whose content is `path`'s."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
@@ -34,9 +50,7 @@ def explained(path: Path) -> Iterator[None]:
     except apsw.FullError as error:
         raise PlumblineError(f"no space left to write {path}: free some and run again") from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise PlumblineError(
-            f"{path} is damaged ({error}): restore a backup, or name another file with --db"
-        ) from error
+        raise DamagedError(read or path, error) from error
     except (
         apsw.ReadOnlyError,
         apsw.CantOpenError,
@@ -44,6 +58,15 @@ def explained(path: Path) -> Iterator[None]:
         apsw.IOError,
         PermissionError,
     ) as error:
+        code = getattr(error, "extendedresult", None)
+        if code in _DAMAGE:
+            why = "it does not hold what was written into it"
+            raise DamagedError(read or path, why) from error
+        if code in _LOCKS:
+            raise PlumblineError(
+                f"locks on {path} fail ({apsw.mapping_extended_result_codes[code]}): its file "
+                "system may have none; name a file on a local disk with --db"
+            ) from error
         raise PlumblineError(
             f"cannot use {path} ({error}): check that file and folder may be read and written, "
             "or name another file with --db"
@@ -66,8 +89,8 @@ class Database:
     def open(cls, path: Path, *, write: bool = False) -> Database:
         """Open `path`; for writing, create folder and file as needed and migrate.
 
-        Raises TryLaterError when another writer has it, PlumblineError when it is missing, not
-        ours, newer than the code, or may not be written."""
+        Raises TryLaterError when another writer has it, DamagedError, PlumblineError when it is
+        missing, not ours, newer than the code, on a network file system, or may not be written."""
         path = Path(path).absolute()
         return cls._open_to_write(path) if write else cls._open_to_read(path)
 
@@ -80,8 +103,12 @@ class Database:
                 f"there is no database at {path}: run `plumbline campaign` first, "
                 "or name another file with --db"
             )
+        if schema.has_log(path):
+            _require_local(path)
         with explained(path):
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            connection = apsw.Connection(
+                str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=checksums.vfs()
+            )
             try:
                 connection.set_busy_timeout(BUSY_MILLISECONDS)
                 found, known = schema.version(connection), len(schema.migrations())
@@ -98,6 +125,7 @@ class Database:
 
     @classmethod
     def _open_to_write(cls, path: Path) -> Database:
+        _require_local(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -112,7 +140,9 @@ class Database:
         try:
             with explained(path):
                 connection = apsw.Connection(
-                    str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+                    str(path),
+                    flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
+                    vfs=checksums.vfs(),
                 )
                 try:
                     _prepare_to_write(path, connection)
@@ -140,7 +170,19 @@ class Database:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            if isinstance(error, _CONFUSED):
+                self._blame_damage(error)
+        finally:
+            self.close()
+
+    def _blame_damage(self, error: Exception) -> None:
+        """Raises DamagedError where the content may be the reason of what looks like a bug."""
+        from plumbline_db import integrity  # which reads through connections
+
+        found = integrity.problems(self)
+        if found:
+            raise DamagedError(self.path, found[0]) from error
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -183,19 +225,30 @@ class Database:
                 raise
 
 
+def _require_local(path: Path) -> None:
+    kind = file_system.network(path)
+    if kind is not None:
+        raise PlumblineError(
+            f"{path} lies on a network file system ({kind}), where write-ahead logs do not work: "
+            "name a file on a local disk with --db, or in PLUMBLINE_DB (docs/database.md)"
+        )
+
+
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
-    steps = schema.migrations()
-    schema.require_known(path, schema.version(connection), len(steps))
+    steps, found = schema.migrations(), schema.version(connection)
+    schema.require_known(path, found, len(steps))
     if connection.readonly("main"):
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
         )
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
+    checksums.add(connection, new=found == 0)
     # The first migration writes the header of a new file before the log exists, so that the file
     # itself, and not only its log, says whose it is.
-    schema.migrate(connection, steps[:1])
+    if found == 0:
+        schema.migrate(connection, steps[:1])
     mode = connection.pragma("journal_mode", "WAL")
     if mode != "wal":
         raise PlumblineError(
@@ -205,41 +258,45 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", 0)
     persist = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(persist))
-    schema.migrate(connection, steps)
-
-
-def check(path: Path) -> list[str]:
-    """What is wrong with the file: SQLite's integrity check, dangling references, schema version.
-
-    An empty list means that it is sound. Reads every page."""
-    with Database.open(path) as db:
-        problems = [str(text) for (text,) in db.rows("PRAGMA integrity_check") if text != "ok"]
-        problems += [
-            f"table {table}, row {row}: refers to a missing row of {parent}"
-            for table, row, parent, _ in db.rows("PRAGMA foreign_key_check")
-        ]
-        applied = [number for (number,) in db.rows("SELECT number FROM migration ORDER BY number")]
-        expected = [step.number for step in schema.migrations()]
-        if applied != expected:
-            problems.append(f"migrations recorded are {applied}, expected {expected}")
-    return problems
+    try:
+        schema.migrate(connection, steps)
+    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+        raise DamagedError(
+            path, f"it has not what schema version {found} has: {error}; it was left as it is"
+        ) from error
 
 
 def backup(path: Path, target: Path) -> None:
     """A whole, consistent copy at `target`, also while a campaign is writing.
 
     SQLite's online backup into a temporary folder beside it, then renamed. An earlier backup is
-    replaced; any other file is not."""
+    replaced; any other file is not. A file that is damaged is not copied."""
     target = Path(target).absolute()
     if target.exists():
         if target.samefile(path):
             raise PlumblineError(f"{target} is the database itself: name another file")
         schema.recognise(target)
-    with Database.open(path) as db, explained(target), scratch.replacing(target) as part:
-        copy = apsw.Connection(str(part))
+    with (
+        Database.open(path) as db,
+        explained(target, read=db.path),
+        scratch.replacing(target) as part,
+    ):
+        copy = apsw.Connection(str(part), vfs=checksums.vfs())
         try:
+            # Nobody else knows the file: no memory is shared, which it could not be everywhere.
+            copy.pragma("locking_mode", "EXCLUSIVE")
             with copy.backup("main", db._connection, "main") as progress:
                 progress.step()
             copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
         finally:
             copy.close()
+        _require_whole(part, path)
+    way_back.keep(Path(path).absolute(), target)
+
+
+def _require_whole(copy: Path, path: Path) -> None:
+    from plumbline_db import integrity
+
+    found = integrity.check(copy)
+    if found:
+        raise DamagedError(path, found[0])

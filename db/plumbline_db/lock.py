@@ -14,11 +14,15 @@ from plumbline_db import own
 from plumbline_db.errors import PlumblineError, TryLaterError
 
 
+def lock_beside(database: Path) -> Path:
+    return database.with_name(database.name + ".lock")
+
+
 class WriterLock:
     """Held from construction to `release()`. Raises TryLaterError when another process holds it."""
 
     def __init__(self, database: Path) -> None:
-        self.path = database.with_name(database.name + ".lock")
+        self.path = lock_beside(database)
         try:
             self._file = own.open_lock(self.path, database, database.parent)
         except OSError as error:
@@ -38,8 +42,8 @@ class WriterLock:
         except OSError as error:
             os.close(self._file)
             raise PlumblineError(
-                f"{self.path} cannot be locked ({error.strerror}): put the database on a local "
-                "disk with --db"
+                f"cannot lock {self.path}: {error.strerror}; its file system may have no locks: "
+                "name a file on a local disk with --db"
             ) from error
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)

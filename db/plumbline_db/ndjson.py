@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db.errors import PlumblineError
+from plumbline_db.planned import Planned, UnplannedError
 from plumbline_db.records import (
     Begin,
     CaseRecord,
@@ -27,38 +28,55 @@ from plumbline_db.records import (
 )
 
 SCHEMA = 1
-_INT64_MAX = 2**63 - 1
 _REMEDY = "the file is damaged, or probe and Plumbline are of different versions (make build)"
 
 _decoder = msgspec.json.Decoder(ProbeRecord)
 
 
-def decode(path: Path, *, partial: bool = False) -> list[ProbeRecord]:
-    """All records of a file, in order. Raises PlumblineError that names file and line."""
+class BadRecordsError(PlumblineError):
+    """A file that is not as it must be: `what` is wrong from `line` on, `records` stand before it,
+    `case` is to blame where that is known."""
+
+    def __init__(
+        self, path: Path, line: int, what: str, records: list[ProbeRecord], case: int | None = None
+    ) -> None:
+        super().__init__(f"{path}, line {line}: {what}; {_REMEDY}")
+        self.line = line
+        self.what = what
+        self.records = records
+        self.case = case
+
+
+def decode(path: Path, *, partial: bool = False, plan: str | None = None) -> list[ProbeRecord]:
+    """All records of a file, in order. With `plan`, the text that the launch was given, they must
+    be those that it asks for. Raises BadRecordsError, PlumblineError where nothing can be read."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
     lines = data.split(b"\n")
     cut = lines.pop()  # what follows the last newline: nothing, unless the writer was stopped
-    if cut and not partial:
-        raise _bad(path, len(lines) + 1, "the last line is cut")
     records: list[ProbeRecord] = []
     grammar = _Grammar()
-    for number, line in enumerate(lines, 1):
-        try:
+    planned = None if plan is None else Planned(plan)
+    try:
+        for line in lines:
             record = _decoder.decode(line)
             grammar.accept(record)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise _bad(path, number, str(error)) from error
-        records.append(record)
-    if not partial and not grammar.ended:
-        raise _bad(path, len(lines) + 1, "no footer: the probe did not finish")
+            if planned:
+                planned.accept(record)
+            records.append(record)
+        if cut and not partial:
+            raise ValueError("the last line is cut")
+        if not partial and not grammar.ended:
+            raise ValueError("no footer: the probe did not finish")
+        if planned and grammar.ended:
+            planned.end()
+    except UnplannedError as error:
+        raise BadRecordsError(path, len(records) + 1, str(error), records, error.case) from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadRecordsError(path, len(records) + 1, str(error), records) from error
     return records
-
-
-def _bad(path: Path, line: int, what: str) -> PlumblineError:
-    return PlumblineError(f"{path}, line {line}: {what}; {_REMEDY}")
 
 
 class _Grammar:
@@ -104,9 +122,6 @@ class _Grammar:
                 self.begun = None
             case Samples():
                 self._of_case("samples", record.case, record.block)
-                for value in (*record.warmup_ns, *record.ns):
-                    if not 0 <= value <= _INT64_MAX:
-                        raise ValueError(f"case {record.case}: {value} is no time in nanoseconds")
             case Order():
                 self._once("order", 0, record.block)
                 if unknown := set(record.cases) - self.cases:

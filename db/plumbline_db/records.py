@@ -6,9 +6,13 @@ communication volume as docs/plan-and-records.md defines it). No behaviour lives
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+# What the probe writes is checked as it is decoded, each sample too: SQLite's integers are these.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Signed = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,8 +26,8 @@ class Clock(Record, frozen=True):
     """`shared`: all processes of a node read the same counter with the same origin."""
 
     name: str
-    resolution_ns: int
-    cost_ns: int
+    resolution_ns: Count
+    cost_ns: Count
     shared: bool = True
 
 
@@ -31,7 +35,7 @@ class Cache(Record, frozen=True):
     """`bytes`: what is cycled through, or overwritten, before a repetition; 0 when warm."""
 
     mode: Literal["warm", "cycle", "overwrite"] = "warm"
-    bytes: int = 0
+    bytes: Count = 0
 
 
 class Factor(Record, frozen=True):
@@ -44,24 +48,24 @@ class Factor(Record, frozen=True):
 
 
 class Header(Record, frozen=True, tag_field="record", tag="header"):
-    schema: int
+    schema: Count
     run: str
     probe: str
     library: str
     mpi: str
-    nprocs: int
-    nodes: int
-    ppn: int
+    nprocs: Count
+    nodes: Count
+    ppn: Count
     hosts: list[str]
-    processing_units: int
+    processing_units: Count
     oversubscribed: bool
     binding: list[str]
     sync: str
     clock: Clock
     seed: int
-    blocks: int
-    warmup: int
-    rewarm: int
+    blocks: Count
+    warmup: Count
+    rewarm: Count
     environment: dict[str, str]
     runtime: Literal["local", "global"] = "local"
     cache: Cache = Cache()
@@ -81,38 +85,38 @@ class ConfigRecord(Record, frozen=True, tag_field="record", tag="config"):
 
 
 class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
-    case: int
+    case: Count
     function: str
     variant: str
     config: str
-    bytes: int
-    bytes_moved: int
+    bytes: Count
+    bytes_moved: Count
     type: str
     op: str
-    root: int
-    reps: int
-    delay_ns: int = 0
-    ranks: int = 0
+    root: Count
+    reps: Count
+    delay_ns: Count = 0
+    ranks: Count = 0
     use: str = ""
-    calls: int = 0
-    least: int = 0
+    calls: Count = 0
+    least: Count = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
-    case: int
+    case: Count
 
 
 class Check(Record, frozen=True, tag_field="record", tag="check"):
     """Of a case that is looked at several times the last one is what holds."""
 
-    case: int
+    case: Count
     outcome: Literal["ok", "wrong", "unsupported", "error", "not_in_force"]
     detail: str
 
 
 class Order(Record, frozen=True, tag_field="record", tag="order"):
-    block: int
-    cases: list[int]
+    block: Count
+    cases: list[Count]
 
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
@@ -123,14 +127,14 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
     by name; what the machine cannot count is not there (the header's factors say why)."""
 
-    case: int
-    block: int
-    warmup_ns: list[int]
-    ns: list[int]
-    late: int = 0
-    overrun: int = 0
-    counts: dict[str, int] = {}
-    window_ns: int = 0
+    case: Count
+    block: Count
+    warmup_ns: list[Count]
+    ns: list[Count]
+    late: Count = 0
+    overrun: Count = 0
+    counts: dict[str, Count] = {}
+    window_ns: Count = 0
     budget_spent: bool = False
 
 
@@ -138,11 +142,11 @@ class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
     """How one clock domain (a node; a single rank where the timer is not shared) reads the global
     clock: global = local + offset_ns + slope * (local - origin_ns), local its own timer."""
 
-    domain: int
+    domain: Count
     host: str
-    rank: int
-    origin_ns: int
-    offset_ns: int
+    rank: Count
+    origin_ns: Signed
+    offset_ns: Signed
     slope: float
 
 
@@ -150,7 +154,7 @@ class ClockSync(Record, frozen=True, tag_field="record", tag="clock_sync"):
     """The synchronisation of a launch that needs a global clock."""
 
     algorithm: str
-    domains: int
+    domains: Count
     seconds: float
 
 
@@ -161,15 +165,15 @@ class ClockError(Record, frozen=True, tag_field="record", tag="clock_error"):
     unequal ways could hide, whatever they were. `since_ns`: time since synchronisation."""
 
     when: Literal["start", "end"]
-    since_ns: int
-    errors_ns: list[int]
-    bounds_ns: list[int] = []
+    since_ns: Count
+    errors_ns: list[Count]
+    bounds_ns: list[Count] = []
 
 
 class Refused(Record, frozen=True, tag_field="record", tag="refused"):
     """The samples of a case are not results, and why (too short for the global clock)."""
 
-    case: int
+    case: Count
     reason: str
 
 
@@ -182,8 +186,8 @@ class Criterion(Record, frozen=True):
 class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
     """How many repetitions a case took until its stopping rule was met, or what ended it."""
 
-    case: int
-    nrep: int
+    case: Count
+    nrep: Count
     ended_by: Literal["criteria", "maximum", "budget"]
     criteria: list[Criterion]
 
@@ -194,11 +198,11 @@ Pair = Literal["same_core", "same_socket", "other_socket", "other_node"]
 class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
     """Round trips between two ranks. `pair`: the class of the pair."""
 
-    first: int
-    second: int
+    first: Count
+    second: Count
     pair: Pair
-    bytes: int
-    round_trip_ns: list[int]
+    bytes: Count
+    round_trip_ns: list[Count]
 
 
 class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
@@ -210,26 +214,26 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
     `spare` core. Without `delivered` the data that came were not those that were sent, and nothing
     was timed."""
 
-    cell: int
+    cell: Count
     bench: str
-    bytes: int
-    sent: int
+    bytes: Count
+    sent: Count
     kernel: str
-    work_ns: int
-    test_ns: int
-    units: int
-    latencies: int
-    halves: int
-    rank: int
+    work_ns: Count
+    test_ns: Count
+    units: Count
+    latencies: Count
+    halves: Count
+    rank: Count
     function: str
-    requests: int
-    threads: int
+    requests: Count
+    threads: Count
     helper: bool
     spare: bool
     delivered: bool
-    communication_ns: list[int]
-    computation_ns: list[int]
-    both_ns: list[int]
+    communication_ns: list[Count]
+    computation_ns: list[Count]
+    both_ns: list[Count]
 
 
 class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace"):
@@ -239,22 +243,22 @@ class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace")
     and before the end), "full" (there was no room for more). `peers`: the rank on the other side;
     -1: none, or several. `numbers`: of an arrival, which message from that rank; else 0."""
 
-    cell: int
-    rank: int
-    triple: int
+    cell: Count
+    rank: Count
+    triple: Count
     part: Literal["communication", "computation", "both"]
     names: list[str]
-    peers: list[int]
-    numbers: list[int]
-    begin_ns: list[int]
-    end_ns: list[int]
+    peers: list[Signed]
+    numbers: list[Count]
+    begin_ns: list[Signed]
+    end_ns: list[Signed]
 
 
 class OverlapLatency(Record, frozen=True, tag_field="record", tag="overlap_latency"):
     """Half round trips of an empty message between the two ranks of the overlap cells."""
 
     when: Literal["start", "end"]
-    ns: list[int]
+    ns: list[Count]
 
 
 class HostLoad(Record, frozen=True):
@@ -274,9 +278,9 @@ class Load(Record, frozen=True, tag_field="record", tag="load"):
 
 
 class Footer(Record, frozen=True, tag_field="record", tag="footer"):
-    cases: int
-    timed_ns: int
-    wall_ns: int
+    cases: Count
+    timed_ns: Count
+    wall_ns: Count
 
 
 ProbeRecord = (

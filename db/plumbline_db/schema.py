@@ -1,8 +1,8 @@
 """Whose file it is, and which migrations it has seen.
 
 A file is recognised by SQLite's application_id in its header, read as plain bytes, so that a file
-that is not ours is refused before SQLite touches it. Migrations are numbered SQL files; each runs
-in one transaction with its record, so that a file is always at a whole version.
+that is not ours is refused before SQLite touches it. Migrations are numbered SQL files; those that
+a file has not seen run in one transaction with their records, all or none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import apsw
 
+from plumbline_db import checksums, way_back
 from plumbline_db.errors import PlumblineError
+from plumbline_db.lock import lock_beside
+from plumbline_db.way_back import DamagedError
 
 APPLICATION_ID = 0x504C4D42  # "PLMB"
 _MAGIC = b"SQLite format 3\x00"
@@ -42,20 +45,35 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def recognise(path: Path) -> bool:
-    """True: a Plumbline database. False: an empty file, which may become one. Else an error."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except OSError as error:
-        raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
-    if not head:
+    """True: a Plumbline database. False: an empty file, which may become one. Else an error:
+    DamagedError where it was ours, by what lies beside it."""
+    head = _head(path)
+    if not head and way_back.newest_backup(path) is None:
         return False
     if head[:16] != _MAGIC or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         what = "an SQLite database of another program" if head[:16] == _MAGIC else "no database"
+        if lock_beside(path).exists():
+            raise DamagedError(path, f"by its first bytes it is {what}")
         raise PlumblineError(
             f"{path} is {what}, not Plumbline's: it was left as it is; name another file with --db"
         )
+    schema = int.from_bytes(head[60:64], "big")
+    if schema >= checksums.SINCE_SCHEMA and head[20] != checksums.RESERVED_BYTES:
+        raise DamagedError(path, "by its first bytes its pages have no checksums")
     return True
+
+
+def has_log(path: Path) -> bool:
+    """Whether what is written goes to a write-ahead log; not so in a backup."""
+    return _head(path)[18:19] == b"\x02"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(100)
+    except OSError as error:
+        raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
 
 
 def version(connection: apsw.Connection) -> int:
@@ -73,26 +91,26 @@ def require_known(path: Path, found: int, known: int) -> None:
 
 
 def migrate(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
-    """Bring the file to the last of `steps`; each step and its record are one transaction."""
-    for step in steps:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if step.number > version(connection):
-                if step.number == 1:
-                    connection.pragma("application_id", APPLICATION_ID)
-                    connection.execute(
-                        "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-                        " applied TEXT NOT NULL) STRICT"
-                    )
-                connection.execute(step.sql)
+    """Bring the file to the last of `steps`, or leave it as it is: they are one transaction, with
+    a record of each."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[version(connection) :]:
+            if step.number == 1:
+                connection.pragma("application_id", APPLICATION_ID)
                 connection.execute(
-                    "INSERT INTO migration (number, name, applied)"
-                    " VALUES (:number, :name, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
-                    {"number": step.number, "name": step.name},
+                    "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+                    " applied TEXT NOT NULL) STRICT"
                 )
-                connection.pragma("user_version", step.number)
-            connection.execute("COMMIT")
-        except BaseException:
-            if not connection.get_autocommit():
-                connection.execute("ROLLBACK")
-            raise
+            connection.execute(step.sql)
+            connection.execute(
+                "INSERT INTO migration (number, name, applied)"
+                " VALUES (:number, :name, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+                {"number": step.number, "name": step.name},
+            )
+            connection.pragma("user_version", step.number)
+        connection.execute("COMMIT")
+    except BaseException:
+        if not connection.get_autocommit():
+            connection.execute("ROLLBACK")
+        raise

@@ -146,7 +146,7 @@ def records(
         written.append(ConfigRecord(id, True, "", readings))
     written += [
         CaseRecord(
-            i, c.function, c.variant, c.config, c.bytes, c.bytes, "MPI_BYTE", "MPI_BOR", 0, 10
+            i, c.function, c.variant, c.config, c.bytes, c.bytes, "MPI_BYTE", "MPI_BOR", 0, reps
         )
         for i, c in enumerate(cases)
     ]
@@ -166,6 +166,28 @@ def records(
             written.append(Samples(i, block, warmup, ns))
     written.append(Footer(len(cases), timed, 2 * timed + 1000))
     return written
+
+
+def plan(records: Iterable[ProbeRecord]) -> str:
+    """The plan that asks for these records."""
+    lines = ["plumbline-plan 1"]
+    for one in records:
+        match one:
+            case Header():
+                lines.append(
+                    f"set run={one.run} seed={one.seed} blocks={one.blocks} "
+                    f"warmup={one.warmup} rewarm={one.rewarm} sync={one.sync}"
+                )
+            case ConfigRecord():
+                knobs = [f"{name}={knob.wanted}" for name, knob in one.knobs.items()]
+                lines.append(" ".join([f"config id={one.id}", *knobs]))
+            case CaseRecord():
+                lines.append(
+                    f"case id={one.case} function={one.function} variant={one.variant} "
+                    f"config={one.config} bytes={one.bytes} type={one.type} op={one.op} "
+                    f"root={one.root} reps={one.reps}"
+                )
+    return "\n".join(lines) + "\n"
 
 
 def verdict(stage: str, **changes: object) -> Verdict:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.ndjson import decode
+from plumbline_db.ndjson import BadRecordsError, decode
 from plumbline_db.records import Footer, ProbeRecord
 from tests.db import build, strategies
 from tests.db.build import Timed
@@ -34,7 +34,7 @@ def lines(records: list[ProbeRecord]) -> list[str]:
 
 
 def write(path: Path, text: list[str], end: str = "\n") -> Path:
-    path.write_text("\n".join(text) + end)
+    path.write_text("\n".join(text) + end, errors="surrogateescape")
     return path
 
 
@@ -109,7 +109,14 @@ FOOTER = lines(RECORDS)[-1]
          3, "check of case 0, which has not begun"),
         ([HEADER, CASE, *2 * ['{"record":"begin","case":0}']], 4, "before the check of another"),
         ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[],"ns":[-1]}'],
-         3, "-1 is no time"),
+         3, "Expected `int` >= 0 - at `$.ns[0]`"),
+        ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[1],"ns":'
+          "[1,9223372036854775808]}"], 3, "Expected `int` <= 9223372036854775807 - at `$.ns[1]`"),
+        ([HEADER, CASE, '{"record":"check","case":0,"outcome":"ok","detail":"\udcff"}'],
+         3, "can't decode byte 0xff"),
+        ([HEADER, '{"a":' + "[" * 9999], 2, ""),
+        ([HEADER, '{"record":"clock_sync","algorithm":"hca3","domains":1,"seconds":1e999}'],
+         2, "out of range"),
         ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[],"ns":[1.5]}'],
          3, "Expected `int`, got `float`"),
         ([HEADER, FOOTER, CASE], 3, "a record after the footer"),
@@ -124,3 +131,5 @@ def test_errors_name_file_and_line(
     assert f"records.ndjson, line {line}: " in str(caught.value)
     assert what in str(caught.value)
     assert "make build" in str(caught.value)
+    assert isinstance(caught.value, BadRecordsError)
+    assert len(caught.value.records) == line - 1  # what stands before is right

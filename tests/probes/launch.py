@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from plumbline_db import ndjson
 from plumbline_db.records import (
     CaseRecord,
     Check,
@@ -135,4 +136,7 @@ class Probe:
         )
         out = out or self.folder / "none"
         records = decode(out) if out.exists() else []
+        if out.exists() and "--plan" in argv:
+            plan = Path(argv[argv.index("--plan") + 1])
+            assert ndjson.decode(out, plan=plan.read_text()) == records
         return Launch(done.returncode, done.stdout, done.stderr, out, records)

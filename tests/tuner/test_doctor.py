@@ -175,7 +175,7 @@ def test_the_database(healthy: Workbench, tmp_path: Path) -> None:
     assert one.state == "fine" and str(path) in one.text
     path.write_text("something else")
     (one,) = found(path)["database"]
-    assert one.state == "fails" and "not Plumbline's" in one.text
+    assert one.state == "fails" and "is damaged" in one.text  # it was ours
 
 
 def test_a_folder_that_may_not_be_written(

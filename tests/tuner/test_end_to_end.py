@@ -19,7 +19,7 @@ import pytest
 
 from plumbline import libraries, paths, sessions
 from plumbline.words import counted
-from plumbline_db import campaigns, connection, runs
+from plumbline_db import campaigns, integrity, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
@@ -138,7 +138,7 @@ def test_a_killed_campaign_goes_on_and_repeats_nothing(done: Done) -> None:
     assert after[: len(done.before_kill)] == done.before_kill
     keys = [(one.suite, one.sequence) for one in after]
     assert len(set(keys)) == len(keys) > len(done.before_kill)
-    assert connection.check(done.database) == []
+    assert integrity.check(done.database) == []
     with Database.open(done.database) as db:
         (campaign,) = campaigns.all_campaigns(db)
     assert campaign.state == "finished"

@@ -19,7 +19,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Campaign, Check, Footer, Order, Run, Samples
 from tests.db import build
-from tests.tuner import fake_mpi
+from tests.tuner import fake_mpi, fake_probe
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 
 CASES = (
@@ -50,21 +50,24 @@ def test_under_way_of_nothing() -> None:
 # --- one launch ---------------------------------------------------------------------------------
 
 
+RECORDS = build.records(build.run(), [build.Timed(), build.Timed(bytes=64)], blocks=1)
+TEXT = build.plan(RECORDS)
+
+
 def records_file(folder: Path, *, until: int | None = None) -> Path:
     """The records of a launch with two cases; only the first `until`."""
-    records = build.records(build.run(), [build.Timed(), build.Timed(bytes=64)], blocks=1)
     path = folder / "wanted.ndjson"
-    path.write_bytes(fake_mpi.lines(records[:until]))
+    path.write_bytes(fake_mpi.lines(RECORDS[:until]))
     return path
 
 
 def test_a_launch_that_finishes(tmp_path: Path) -> None:
     wanted = records_file(tmp_path)
     starter = fake_mpi.starter(tmp_path, f'test -s "$1" && cp {wanted} "$2"; echo seen >&2')
-    run, records = starter.start("c", "before", 3, "plan", {"A": "b"})
+    run, records = starter.start("c", "before", 3, TEXT, {"A": "b"})
     assert (run.outcome, run.reason) == ("finished", "")
     assert run.id == "c/before-003"
-    assert run.plan == "plan"
+    assert run.plan == TEXT
     assert run.environment == {"A": "b"}
     assert run.stderr == "seen\n"
     assert run.seconds > 0
@@ -115,13 +118,11 @@ def test_a_launch_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
     whole = records_file(tmp_path)
-    records = fake_mpi.lines(build.records(build.run(), [build.Timed()] * 2, blocks=1)[:6])
     part = tmp_path / "part"
-    part.write_bytes(
-        records
-    )  # header, two cases, begin and check of the first, begin of the second
+    # Header, two cases, begin and check of the first, begin of the second.
+    part.write_bytes(fake_mpi.lines(RECORDS[:6]))
     starter = fake_mpi.starter(tmp_path, script.format(part=part, whole=whole))
-    run, _ = starter.start("c", "s", 0, "plan", {})
+    run, _ = starter.start("c", "s", 0, TEXT, {})
     assert run.outcome == "failed"
     assert run.reason == reason
 
@@ -129,16 +130,61 @@ def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
 def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     part = records_file(tmp_path, until=4)
     starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
-    run, _ = starter.start("c", "s", 0, "plan", {})
+    run, _ = starter.start("c", "s", 0, TEXT, {})
     assert run.outcome == "failed"
     assert run.reason == "no end after 0.5 s, with case 0 under way"
     assert run.seconds < 20
 
 
-def test_damaged_records_are_named(tmp_path: Path) -> None:
-    starter = fake_mpi.starter(tmp_path, 'echo "{}" > "$2"')
-    with pytest.raises(PlumblineError, match=r"records\.ndjson, line 1"):
-        starter.start("c", "s", 0, "plan", {})
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        (b'"block":0,"warmup', b'"block"?0,"warmup', 9, "with case 0 under way"),
+        (b'"ns":[', b'"ns":[-1,', 9, "Expected `int` >= 0 - at `$.ns[0]`, with case 0 under way"),
+        (b'"ns":[', b'"ns":[9223372036854775808,', 9, "<= 9223372036854775807"),
+        (b'"ns":[', b'"ns":[' + b"7," * 200_000, 9, "200010 samples of case 0 in block 0"),
+        (b'"run":"', b'"run":"other-', 1, "run is other-"),
+        (b'"seed":0', b'"seed":1', 1, "seed is 1, 0 in the plan"),
+        (b'"bytes":64', b'"bytes":65', 3, "bytes of case 1 is 65, 64 in the plan"),
+    ],
+)
+def test_bad_records_are_an_outcome(
+    tmp_path: Path, db: Database, campaign: Campaign, old: bytes, new: bytes, line: int, reason: str
+) -> None:
+    """What stands before them is kept; who was under way is to blame."""
+    # Case 0 is timed first.
+    ordered = [one for one in RECORDS if not isinstance(one, Samples)]
+    order = next(index for index, one in enumerate(ordered) if isinstance(one, Order))
+    ordered[order] = Order(0, [0, 1])
+    samples = sorted((one for one in RECORDS if isinstance(one, Samples)), key=lambda s: s.case)
+    text = fake_mpi.lines([*ordered[: order + 1], *samples, *ordered[order + 1 :]])
+    wanted = tmp_path / "wanted"
+    wanted.write_bytes(text.replace(old, new, 1))
+    starter = fake_mpi.starter(tmp_path, f'cp {wanted} "$2"')
+    run, records = starter.start(campaign.id, "s", 0, TEXT, {})
+    assert run.outcome == "failed" and len(records) == line - 1
+    assert run.reason.startswith(f"bad records, line {line}: ") and reason in run.reason
+    runs.put(db, run, records)
+    assert runs.listing(db, campaign.id) == [run]
+
+
+GARBLED = """
+{probe} "$1" "$2.good"
+grep -q chain "$1" || exec mv "$2.good" "$2"
+sed 's/"ns": .1002/"ns": [-5/' "$2.good" > "$2"
+"""
+
+
+def test_a_candidate_that_spoils_its_record_is_left_out(
+    tmp_path: Path, db: Database, campaign: Campaign
+) -> None:
+    starter = fake_mpi.starter(tmp_path, GARBLED.format(probe=fake_probe.COMMAND))
+    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series.advance(2)
+    assert series.dropped == {CASES[2]}
+    outcomes = [(one.outcome, one.reason) for one in runs.listing(db, campaign.id)]
+    bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with case 2 under way"
+    assert outcomes == [("failed", bad)] * 2 + [("finished", "")] * 2
 
 
 # --- each launch once ---------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
 from plumbline.workbench import OUT, Workbench, set_by_site, workbench
+from plumbline_db import file_system
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Header, ProbeRecord
@@ -243,6 +244,11 @@ def _database(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     if database.exists():
         Database.open(database).close()
         yield Finding("database", "fine", f"{database}, SQLite {version}")
+        return
+    network = file_system.network(database)
+    if network is not None:
+        text = f"{database} would lie on a network file system ({network}): name a local one, --db"
+        yield Finding("database", "fails", text)
         return
     folder = database.parent
     while not folder.exists():

@@ -37,6 +37,8 @@ PRELOAD = "LD_PRELOAD"
 # How the reason begins of a launch that was ended when its time was up.
 NO_END = ("no end after", "not at its end after")
 
+_MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
+
 
 class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
@@ -231,14 +233,15 @@ class Starter:
         silent_seconds = (
             time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
         )
-        records = (
-            ndjson.decode(record_file)
-            if whole
-            else ndjson.decode(part, partial=True)
-            if part.is_file()
-            else []
-        )
-        reason = self._reason(done, whole, records, silent_seconds)
+        records: list[ProbeRecord] = []
+        bad: ndjson.BadRecordsError | None = None
+        if whole or part.is_file():
+            try:
+                file = record_file if whole else part
+                records = ndjson.decode(file, partial=not whole, plan=text)
+            except ndjson.BadRecordsError as error:
+                records, bad = error.records, error
+        reason = self._reason(done, whole, records, silent_seconds, bad)
         self._require_place(job, records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         campaign, suite, sequence = key
@@ -277,9 +280,11 @@ class Starter:
         whole: bool,
         records: Sequence[ProbeRecord],
         silent_seconds: float,
+        bad: ndjson.BadRecordsError | None,
     ) -> str:
         """Why a launch counts as failed; empty when it does not. One that still wrote records when
-        its time was up has too long a plan, and no case is to blame."""
+        its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
+        have been spoilt by what was under way."""
         complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
             return (
@@ -290,13 +295,15 @@ class Starter:
             how = f"{NO_END[0]} {self._timeout_seconds:g} s"
         elif done.status != 0:
             how = f"exit status {done.status}"
+        elif bad:
+            how = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
         elif not whole:
             how = "no records"
         elif complaint:
             return f"the library did not take a setting: {complaint}"
         else:
             return ""
-        case = under_way(records)
+        case = under_way(records) if bad is None or bad.case is None else bad.case
         return how if case is None else f"{how}, with case {case} under way"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline import at_start, identity, paths, side_by_side
 from plumbline.machine import processing_units
-from plumbline_db import campaigns, connection, exports
+from plumbline_db import campaigns, exports, integrity
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
@@ -353,11 +353,12 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     assert plumbline("db", "check", "--json", "--db", database).json == {
         "path": str(database),
         "problems": [],
+        "remedy": "",
     }
     copy = tmp_path / "copy.db"
     said = plumbline("db", "backup", copy, "--db", database)
     assert (said.status, said.out) == (0, f"{copy}\n")
-    assert connection.check(copy) == []
+    assert integrity.check(copy) == []
     copied = plumbline("results", "--json", "--db", copy).json
     assert copied == plumbline("results", "--json", "--db", database).json
     said = plumbline("db", "migrate", "--db", copy)

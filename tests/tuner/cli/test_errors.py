@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from plumbline.measure import Laboratory
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from tests.db import damage
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
@@ -28,6 +30,17 @@ READERS = (
     ["serve", "--port", "1"],
     ["db", "check"],
     ["db", "backup", "copy.db"],
+)
+DAMAGED_READERS = (
+    ["results"],
+    ["results", "--json"],
+    ["export", "env", "--output", "exported"],
+    ["overlap", "compare", "a", "b"],
+    ["apply", "--dry-run"],
+    ["db", "check"],
+    ["db", "check", "--json"],
+    ["db", "backup", "copy.db"],
+    ["db", "migrate"],
 )
 
 
@@ -197,6 +210,38 @@ def test_a_file_of_somebody_else(
     refused(plumbline(*words), 1, f"{path} is", "not Plumbline's", "left as it is")
     assert path.read_bytes() == before
     assert starter.launches == []
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_a_damaged_database(
+    kind: str,
+    starter: SimulatedStarter,
+    finished: tuple[Path, Result],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One message with the way back, of every command that meets the damage; none is a bug."""
+    whole, _ = finished
+    path = tmp_path / "plumbline.db"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLUMBLINE_DB", str(path))
+    shutil.copy(whole, path)
+    Database.open(path, write=True).close()
+    assert plumbline("db", "backup", "safe.db").status == 0
+    good = path.read_bytes()
+    for seed in range(3):
+        spoilt = damage.spoil(good, kind, seed)
+        for words in (*DAMAGED_READERS, ["campaign", *SMALL]):
+            path.write_bytes(spoilt)
+            for log in ("plumbline.db-wal", "plumbline.db-shm"):
+                Path(log).unlink(missing_ok=True)
+            said = plumbline(*words)
+            text = said.out + said.err
+            assert "Traceback" not in text
+            if "is damaged" in text or words[:2] == ["db", "check"]:
+                assert said.status == 1
+                assert f"newest backup is {tmp_path}/safe.db" in text, (words, seed, said)
+                assert text.count("newest backup") == 1
 
 
 def test_a_database_that_is_being_written(starter: SimulatedStarter, tmp_path: Path) -> None:

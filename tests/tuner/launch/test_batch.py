@@ -28,7 +28,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 from tests.db import build
-from tests.tuner.test_measure import records_file
+from tests.tuner import fake_probe
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "qsub", "qstat", "qselect", "qdel", "pbsnodes")
 STAND_IN = Path(__file__).with_name("fake_scheduler.py")
@@ -96,8 +96,8 @@ def scheduler(
     return Scheduler(tmp_path, request.param)
 
 
-def good(folder: Path) -> str:
-    return f'cp {records_file(folder)} "$4"'
+def good(_: Path) -> str:
+    return f'{fake_probe.COMMAND} "$2" "$4"'
 
 
 # Of what is decided without the scheduler's own word.
@@ -421,10 +421,8 @@ def test_rounds_of_launches(
 ) -> None:
     """Several at once, each with its seed; a case under which all fail is dropped after its
     round. Run again it takes the same decisions from the database."""
-    wanted = records_file(tmp_path)
-    begun = tmp_path / "begun"
-    begun.write_bytes(b"".join(wanted.read_bytes().splitlines(True)[:6]))  # case 1 has begun
-    text = f'if grep -q bytes=1024 "$2"; then cp {begun} "$4.part"; exit 1; fi; cp {wanted} "$4"'
+    begun = f'{fake_probe.COMMAND} "$2" "$4" 6'  # case 1 has begun
+    text = f'if grep -q bytes=1024 "$2"; then {begun}; exit 1; fi; {good(tmp_path)}'
     for _ in range(2):
         lab = Laboratory(db, campaign.id, scheduler.starter(text, at_once=3))
         series = Series(lab, "s", PLAN, {})

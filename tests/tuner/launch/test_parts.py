@@ -22,9 +22,11 @@ from plumbline.settings import load
 from plumbline.simulation import Simulation
 from plumbline.starter import under_way
 from plumbline.workbench import workbench
+from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Check, Order, Samples
 from tests.db import build
+from tests.tuner import fake_probe
 
 CASES = tuple(
     PlanCase(function, size, variant)
@@ -136,27 +138,65 @@ exec sleep 60
 """
 
 
-def test_parts_that_hang_are_as_old_as_their_last_words(tmp_path: Path) -> None:
-    """By which a launch that hangs is told from one that is slow."""
-    mpirun = tmp_path / "smpirun"
-    mpirun.write_text(SILENT)
-    mpirun.chmod(0o755)
-    (tmp_path / "plan").write_text(PLAN.text())
+def job(folder: Path, mpirun: str) -> tuple[Installation, Job, Path]:
+    """PLAN on 64 ranks, by a script in place of smpirun; where the records belong."""
+    script, records = folder / "smpirun", folder / "records.ndjson"
+    script.write_text(mpirun)
+    script.chmod(0o755)
+    (folder / "plan").write_text(PLAN.text())
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": "ompi"})
-    records = tmp_path / "records.ndjson"
-    job = Job(
+    one = Job(
         id="c/s-000",
-        program=["/probe", "--plan", str(tmp_path / "plan"), "--out", str(records)],
+        program=["/probe", "--plan", str(folder / "plan"), "--out", str(records)],
         placement=Placement(nodes=64, ppn=1),
-        folder=tmp_path,
+        folder=folder,
         environment=dict(os.environ),
         extra={},
-        timeout_seconds=1,
+        timeout_seconds=20,
     )
-    launcher = simulated.Simulated(Simulation(library="ompi"))
-    done = launcher.run(SimGrid(), Installation(library, mpirun, None), job)
+    return Installation(library, script, None), one, records
+
+
+def test_parts_that_hang_are_as_old_as_their_last_words(tmp_path: Path) -> None:
+    """By which a launch that hangs is told from one that is slow."""
+    installation, one, records = job(tmp_path, SILENT)
+    short = msgspec.structs.replace(one, timeout_seconds=1)
+    done = simulated.Simulated(Simulation(library="ompi")).run(SimGrid(), installation, short)
     assert done.timed_out
     assert time.time() - Path(f"{records}.part").stat().st_mtime > 90
+
+
+SPOILT = f"""#!/bin/bash
+out="${{@: -1}}"
+{fake_probe.COMMAND} "${{@: -3:1}}" "$out.good"
+sed 's/@/@/' "$out.good" > "$out"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ('"ns": .1003/"ns": ?1003', "malformed"),
+        ('"ns": .1003/"ns": [-1003', ">= 0"),
+        ('"ns": .1003/"ns": [1, 1003', "2 samples of case 3"),
+    ],
+)
+def test_a_part_whose_records_are_bad(tmp_path: Path, change: str, what: str) -> None:
+    """The launch ends with them, in the case that was under way, and nothing of it is learnt."""
+    installation, one, records = job(tmp_path, SPOILT.replace("@/@", change))
+    launcher = simulated.Simulated(Simulation(library="ompi"))
+    assert launcher.run(SimGrid(), installation, one).status == 0
+    assert not records.exists() and launcher._known._records == {}
+    part = Path(f"{records}.part")
+    with pytest.raises(ndjson.BadRecordsError, match=what) as caught:
+        ndjson.decode(part, partial=True, plan=PLAN.text())
+    assert under_way(caught.value.records) == 3
+    good = tmp_path / "good"
+    good.mkdir()
+    installation, one, records = job(good, SPOILT)
+    assert launcher.run(SimGrid(), installation, one).status == 0
+    assert len(ndjson.decode(records, plan=PLAN.text())) == 35
+    assert len(launcher._known._records) == 8
 
 
 _KNOWN = ("begin", "check", "order", "samples")

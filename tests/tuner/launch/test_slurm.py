@@ -26,8 +26,8 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Run
 from tests.slurm import Cluster
+from tests.tuner.fake_probe import COMMAND
 from tests.tuner.test_end_to_end import launches, plumbline, start
-from tests.tuner.test_measure import records_file
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -108,11 +108,10 @@ def numbers(slurm: Cluster) -> set[str]:
 
 def test_a_launch_is_a_job(home: Path, slurm: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """It sees what its node, its setup, the library and the launch set; not what is set here."""
-    wanted = records_file(home.parent)
     monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
     monkeypatch.setenv("NOT_FOR_JOBS", "1")
     before = numbers(slurm)
-    text = f'test -s "$2" && cp {wanted} "$4"; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || env >&2'
+    text = f'test -s "$2" && {COMMAND} "$2" "$4"; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || env >&2'
     ranks = starter(home, text, setup="export MODULE='loaded  \"it\"'  # as it is\n")
     run, _ = ranks.start("c", "before", 0, "plan", {"OMPI_MCA_coll_tuned_use_dynamic_rules": "a'b"})
     assert (run.outcome, run.reason) == ("finished", "")
@@ -195,11 +194,9 @@ def test_who_the_machine_is(home: Path, slurm: Cluster) -> None:
 
 def slow_once(home: Path) -> str:
     """The first time it sleeps, then it brings records."""
-    wanted = records_file(home.parent)
     flag = home.parent / "flag"
-    return (
-        f'if mkdir {flag}; then sleep 300; fi; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
-    )
+    brings = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || {COMMAND} "$2" "$4"'
+    return f"if mkdir {flag}; then sleep 300; fi; {brings}"
 
 
 def both_slow_once(home: Path) -> str:
@@ -280,9 +277,8 @@ def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
 
 
 def test_launches_that_go_together_are_one_array(home: Path, slurm: Cluster) -> None:
-    wanted = records_file(home.parent)
     before = numbers(slurm)
-    text = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || {{ cp {wanted} "$4"; cat "$2" >&2; }}'
+    text = f'[ "$OMPI_COMM_WORLD_RANK" != 0 ] || {{ {COMMAND} "$2" "$4"; cat "$2" >&2; }}'
     ranks = starter(home, text, at_once=3)
     texts = {number: f"plan {number}" for number in (2, 5, 7)}
     found = {run.sequence: run for run, _ in ranks.start_together("c", "s", texts, {})}
@@ -364,8 +360,7 @@ def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, bu
 
 def test_killed_before_the_number_of_the_job_was_kept(home: Path, slurm: Cluster) -> None:
     """The job is found by its name."""
-    wanted = records_file(home.parent)
-    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || cp {wanted} "$4"'
+    text = f'sleep 3; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || {COMMAND} "$2" "$4"'
     before = numbers(slurm)
     killed = starter(home, text)
     real = Slurm.submit

@@ -23,22 +23,23 @@ def command() -> None:
 @common.db_option
 @common.json_option
 def check(db_path: Path | None, as_json: bool) -> int:
-    """Say whether the file is whole. Exit code 1 if it is not.
+    """Say whether the file is whole, and how to get it back if not. Exit code 1 if it is not.
 
     \b
     Example:
       plumbline db check --json
     """
-    from plumbline_db import connection
+    from plumbline_db import integrity, way_back
 
     path = common.database(db_path)
-    problems = connection.check(path)
+    problems = integrity.check(path)
     if as_json:
-        common.print_json({"path": str(path), "problems": problems})
+        remedy = way_back.remedy(path) if problems else ""
+        common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:
         for problem in problems:
             click.echo(problem)
-        click.echo(f"{path}: {'not whole' if problems else 'whole'}")
+        click.echo(f"{path}: {f'not whole; {way_back.remedy(path)}' if problems else 'whole'}")
     return 1 if problems else 0
 
 

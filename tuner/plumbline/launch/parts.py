@@ -168,11 +168,5 @@ def join(
     return joined
 
 
-def read(text: str) -> list[Record]:
-    """Whole lines; what a launch that was ended has begun to write is left out."""
-    lines = text.splitlines(keepends=True)
-    return [msgspec.json.decode(line) for line in lines if line.endswith("\n")]
-
-
 def write(records: Iterable[Record]) -> str:
     return "".join(msgspec.json.encode(one).decode() + "\n" for one in records)

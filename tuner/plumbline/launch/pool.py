@@ -15,6 +15,8 @@ from pathlib import Path
 import msgspec
 
 from plumbline import process
+from plumbline_db import ndjson
+from plumbline_db.errors import PlumblineError
 
 from . import parts
 from .parts import Record
@@ -25,12 +27,14 @@ Command = Callable[[str, str], tuple[list[str], Path]]
 
 class Ended(msgspec.Struct, frozen=True):
     """One process of a part. `records` of one that was given up say only that. `file` is where they
-    lie; `whole`: there is nothing more to come."""
+    lie; `whole`: there is nothing more to come. `bad`: text from the line on that is no record, or
+    not one of the part's plan."""
 
     finished: process.Finished
     records: list[Record]
     file: Path
     whole: bool
+    bad: str = ""
 
 
 class Pool:
@@ -67,16 +71,17 @@ class Pool:
         again = 0
         while plan and not self._stop.is_set():
             words, file = self._command(f"{number}-{again}", plan)
-            watch = _Watch(file, self._case_seconds, self._stop)
+            watch = _Watch(file, plan, self._case_seconds, self._stop)
             finished = process.run(
                 words,
                 timeout_seconds=max(1.0, self._deadline - time.monotonic()),
                 environment=self._environment,
                 give_up=watch.is_too_long,
             )
-            records = parts.read(written(file))
+            records, bad = written(file, plan)
             if watch.stuck is None:
-                self._ends.append(Ended(finished, records, file, whole=file.is_file()))
+                whole = file.is_file() and bad is None
+                self._ends.append(Ended(finished, records, file, whole, bad or ""))
                 return
             gone = parts.too_much(plan, watch.stuck)
             case = parts.words_of(parts.case_lines(plan)[watch.stuck])
@@ -93,9 +98,10 @@ class Pool:
 class _Watch:
     """Whether the case that is under way has been so too long: then `stuck` is its id."""
 
-    def __init__(self, file: Path, case_seconds: float, stop: threading.Event) -> None:
+    def __init__(self, file: Path, plan: str, case_seconds: float, stop: threading.Event) -> None:
         self.stuck: int | None = None
-        self._file = part_of(file)
+        self._records, self._file = file, part_of(file)
+        self._plan = plan
         self._case_seconds = case_seconds
         self._stop = stop
         self._size, self._since = 0, 0.0
@@ -109,7 +115,7 @@ class _Watch:
             self._size, self._since = size, processor_seconds
         if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
             return False
-        self.stuck = parts.under_way(parts.read(written(self._file))) if size else None
+        self.stuck = parts.under_way(written(self._records, self._plan)[0]) if size else None
         return self.stuck is not None
 
 
@@ -117,5 +123,17 @@ def part_of(records: Path) -> Path:
     return records.with_name(records.name + ".part")
 
 
-def written(records: Path) -> str:
-    return next((one.read_text() for one in (records, part_of(records)) if one.is_file()), "")
+def written(records: Path, plan: str) -> tuple[list[Record], str | None]:
+    """What a probe has written by now, as far as it is what its plan asks for; and the text from
+    where it is not (empty where only something is missing; None: all is right)."""
+    file = records if records.is_file() else part_of(records)
+    try:
+        try:
+            right, bad = len(ndjson.decode(file, partial=file != records, plan=plan)), False
+        except ndjson.BadRecordsError as error:
+            right, bad = len(error.records), True
+        lines = file.read_text(errors="replace").split("\n")
+    except (OSError, PlumblineError):  # it is not there, or not any more
+        return [], None
+    rest = "\n".join(lines[right:])
+    return [msgspec.json.decode(line) for line in lines[:right]], rest if bad else None

@@ -98,7 +98,8 @@ class Simulated:
             timeout_seconds=job.timeout_seconds,
         ).run(parts.split(plan, without))
         given = [one for number in sorted(without) for one in known[number]]
-        broken = [one for one in ends if not one.whole]
+        # What is wrong stands last, with the case that was under way.
+        broken = sorted((one for one in ends if not one.whole), key=lambda one: bool(one.bad))
         joined = parts.join(
             [one.records for one in ends if one.whole],
             [one.records for one in broken],
@@ -109,7 +110,8 @@ class Simulated:
             target.write_text(parts.write(joined))
             self._known.learn(known_as, joined)
         else:
-            _write_part(target, parts.write(joined), [one.file for one in broken])
+            bad = broken[-1].bad
+            _write_part(target, parts.write(joined) + bad, [one.file for one in broken])
         finished = [one.finished for one in ends]
         worst = next((one for one in finished if one.timed_out), None)
         worst = worst or next((one for one in finished if one.status != 0), finished[0])

@@ -1,0 +1,42 @@
+"""A checksum on each page of the file, checked whenever the page is read: SQLite's own `cksumvfs`
+(sqlite.org/cksumvfs.html), which apsw's wheels bring along. Other programs may read such a file;
+what they write into it counts as damage."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import apsw
+from apsw import sqlite_extra
+
+from plumbline_db.errors import PlumblineError
+
+# From this schema on files have them; so many bytes of each page are theirs, says byte 20.
+SINCE_SCHEMA = 13
+RESERVED_BYTES = 8
+
+
+@cache
+def vfs() -> str:
+    """The name of the VFS that computes and checks them."""
+    connection = apsw.Connection(":memory:")
+    try:
+        sqlite_extra.load(connection, "cksumvfs")
+    except (LookupError, sqlite_extra.NotAvailable, apsw.Error) as error:
+        raise PlumblineError(
+            f"this apsw has no page checksums ({error}): install its wheel, "
+            "`pip install --force-reinstall --only-binary apsw apsw`"
+        ) from error
+    finally:
+        connection.close()
+    return "cksmvfs"
+
+
+def add(connection: apsw.Connection, *, new: bool) -> None:
+    """From now on the pages of a new file have them, and those of one that is there. A file that
+    has them already stays as it is."""
+    reserved = ctypes.c_int(RESERVED_BYTES)  # becomes what it was
+    connection.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(reserved))
+    if not new and reserved.value != RESERVED_BYTES:
+        connection.execute("VACUUM")

@@ -1,0 +1,1 @@
+-- No table changes. From here on every page of the file carries a checksum (checksums.py).

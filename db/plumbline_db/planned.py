@@ -1,0 +1,294 @@
+"""Whether the records of a launch are those that its plan asks for (docs/plan-and-records.md): of
+its run and seed, with its configurations, cases and cells, each as the plan has it, and with as
+many samples as it can have. Pure; what a plan means is the probe's to say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from plumbline_db.records import (
+    CaseRecord,
+    Check,
+    ConfigRecord,
+    Footer,
+    Header,
+    Nrep,
+    Order,
+    Overlap,
+    OverlapTrace,
+    PingPong,
+    ProbeRecord,
+    Refused,
+    Samples,
+)
+
+
+class UnplannedError(ValueError):
+    """`case`: the one whose records are missing, where one is to blame."""
+
+    def __init__(self, text: str, case: int | None = None) -> None:
+        super().__init__(text)
+        self.case = case
+
+
+class _Set(msgspec.Struct, frozen=True):
+    """What records show of a plan's line `set`."""
+
+    run: str = ""
+    seed: int = 1
+    blocks: int = 5
+    warmup: int = 16
+    rewarm: int = 1
+    sync: str = "barrier"
+    clock: str = "monotonic_raw"
+    runtime: str = "local"
+    cache: str = "warm"
+    plain: str = ""
+    use: str = ""
+    nrep: str = ""
+    nrep_min: int = 20
+    nrep_step: int = 10
+    nrep_max: int = 1000
+
+
+class _Cell(msgspec.Struct, frozen=True):
+    """A line `overlap`."""
+
+    id: int
+    bench: str
+    bytes: int
+    work_ns: int
+    kernel: str = "registers"
+    test_ns: int = 0
+    triples: int = 50
+    requests: int = 1
+    function: str = ""
+    threads: int = 0
+    helper: bool = False
+    spare: bool = False
+    traced: int = 0
+
+
+_SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
+_CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
+
+
+class Planned:
+    """Takes the records of a launch one by one, in an order that is right (ndjson.py). Raises
+    UnplannedError at the first that is not as the plan has it; `end` where some are missing."""
+
+    def __init__(self, plan: str) -> None:
+        self._set = _Set()
+        self._configs: dict[str, dict[str, str]] = {}
+        self._cases: dict[int, CaseRecord] = {}
+        self._pingpongs: dict[int, int] = {}  # repetitions by size
+        self._cells: dict[int, _Cell] = {}
+        for word, values in _lines(plan):
+            match word:
+                case "set":
+                    self._set = msgspec.convert(values, _Set, strict=False)
+                case "config":
+                    self._configs[values.pop("id")] = values
+                case "case":
+                    one = self._case(values)
+                    self._cases[one.case] = one
+                case "pingpong":
+                    self._pingpongs[int(values["bytes"])] = int(values.get("reps", 100))
+                case "overlap":
+                    cell = msgspec.convert(values, _Cell, strict=False)
+                    self._cells[cell.id] = cell
+        self._nprocs = 0
+        self._good: set[int] = set()
+        self._orders: dict[int, frozenset[int]] = {}
+        self._sampled: set[tuple[int, int]] = set()  # block, case
+        self._taken: Counter[int] = Counter()  # samples by case
+        self._seen: set[tuple[str, object]] = set()
+
+    def _case(self, values: dict[str, str]) -> CaseRecord:
+        number, reps = values.pop("id"), self._set.nrep_max if self._set.nrep else 10
+        known: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
+        if "calls" in values:  # a trial is not timed
+            known |= {"reps": 0, "least": values["bytes"]}
+        return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
+
+    @property
+    def _blocks(self) -> int:
+        """How many there can be."""
+        if self._set.nrep:
+            return 1 - (self._set.nrep_min - self._set.nrep_max) // self._set.nrep_step
+        return self._set.blocks
+
+    def accept(self, record: ProbeRecord) -> None:
+        match record:
+            case Header():
+                self._header(record)
+            case ConfigRecord():
+                wanted = {name: reading.wanted for name, reading in record.knobs.items()}
+                _require(f"the knobs of config {record.id}", wanted, self._configs.get(record.id))
+                self._seen.add(("config", record.id))
+            case CaseRecord():
+                self._require_case(record)
+                self._seen.add(("case", record.case))
+            case Check():
+                self._seen.add(("check", record.case))
+                # What was right may turn out to be wrong later.
+                if record.outcome != "ok":
+                    self._good.discard(record.case)
+                elif not self._cases[record.case].calls:
+                    self._good.add(record.case)
+            case Order():
+                self._order(record)
+            case Samples():
+                self._samples(record)
+            case Refused():
+                if record.case not in self._good:
+                    raise UnplannedError(f"case {record.case} is refused, which was not timed")
+            case Nrep():
+                if not self._set.nrep:
+                    raise UnplannedError("an nrep record, and the plan has no stopping rule")
+                _require(
+                    f"nrep of case {record.case}, by its samples,",
+                    record.nrep,
+                    self._taken[record.case],
+                )
+                self._seen.add(("nrep", record.case))
+            case PingPong():
+                _require(
+                    f"the number of round trips of {record.bytes} B",
+                    len(record.round_trip_ns),
+                    self._pingpongs.get(record.bytes),
+                )
+                self._require_ranks(record.first, record.second)
+            case Overlap():
+                self._overlap(record)
+            case OverlapTrace():
+                self._trace(record)
+            case Footer():
+                _require("the number of cases", record.cases, len(self._cases))
+
+    def _header(self, header: Header) -> None:
+        for name in ("run", "seed", "warmup", "rewarm", "sync", "runtime"):
+            _require(name, getattr(header, name), getattr(self._set, name))
+        _require("blocks", header.blocks, self._blocks)
+        _require("the clock", header.clock.name, self._set.clock)
+        _require("the state of the caches", header.cache.mode, self._set.cache)
+        _require("the number of bindings", len(header.binding), header.nprocs)
+        _require("the number of hosts", len(header.hosts), header.nodes)
+        self._nprocs = header.nprocs
+
+    def _require_case(self, record: CaseRecord) -> None:
+        planned = self._cases.get(record.case)
+        if planned is None:
+            raise UnplannedError(f"case {record.case} is not in the plan")
+        for name in record.__struct_fields__:
+            if name != "bytes_moved":
+                what = f"{name} of case {record.case}"
+                _require(what, getattr(record, name), getattr(planned, name))
+
+    def _order(self, order: Order) -> None:
+        cases = frozenset(order.cases)
+        if order.block >= (1 if self._set.plain else self._blocks):
+            raise UnplannedError(f"block {order.block}, more than the plan has")
+        if len(cases) < len(order.cases) or not cases <= self._good:
+            raise UnplannedError(
+                f"the order of block {order.block} has a case twice, or one that is not to be timed"
+            )
+        self._orders[order.block] = cases
+
+    def _samples(self, record: Samples) -> None:
+        where = f"case {record.case} in block {record.block}"
+        if record.case not in self._orders.get(record.block, ()):
+            raise UnplannedError(f"samples of {where}, in whose order it is not")
+        warmup, most = self._room(record.case, record.block)
+        # A start scheme may find repetitions invalid.
+        fewer = record.budget_spent or record.late + record.overrun > 0
+        if len(record.ns) > most or len(record.warmup_ns) > warmup:
+            raise UnplannedError(
+                f"{len(record.ns)} samples of {where} after {len(record.warmup_ns)} to warm up, "
+                f"the plan asks for {most} after {warmup}"
+            )
+        if not fewer:
+            _require(f"the number of samples of {where}", len(record.ns), most)
+        self._taken[record.case] += len(record.ns)
+        self._sampled.add((record.block, record.case))
+
+    def _room(self, case: int, block: int) -> tuple[int, int]:
+        """How many repetitions to warm up, and how many samples, a case can have in a block."""
+        if self._set.plain:
+            return 0, self._nprocs
+        if (self._cases[case].use or self._set.use) == "stream":
+            return 0, 1
+        warmup = self._set.rewarm if block else self._set.warmup
+        if not self._set.nrep:
+            return warmup, self._cases[case].reps
+        least, step = self._set.nrep_min, self._set.nrep_step
+        if block == 0:
+            return warmup, least
+        return warmup, min(step, self._set.nrep_max - least - (block - 1) * step)
+
+    def _overlap(self, record: Overlap) -> None:
+        planned = self._cells.get(record.cell)
+        if planned is None:
+            raise UnplannedError(f"overlap cell {record.cell} is not in the plan")
+        for name in (*_SHOWN, "helper", "spare"):
+            what = f"{name} of overlap cell {record.cell}"
+            _require(what, getattr(record, name), getattr(planned, name))
+        # `multiple` sends a message a thread.
+        requests = planned.threads if planned.bench == "multiple" else planned.requests
+        _require(f"requests of overlap cell {record.cell}", record.requests, requests)
+        for times in (record.communication_ns, record.computation_ns, record.both_ns):
+            what = f"the number of times of overlap cell {record.cell}"
+            _require(what, len(times), planned.triples if record.delivered else 0)
+        if record.sent < record.bytes or record.halves == 0:
+            raise UnplannedError(f"overlap cell {record.cell} has sent less than it was to send")
+        self._require_ranks(record.rank)
+        self._seen.add(("overlap", record.cell))
+
+    def _trace(self, record: OverlapTrace) -> None:
+        planned = self._cells.get(record.cell)
+        where = f"overlap cell {record.cell}, triple {record.triple}"
+        traced = range(planned.triples - planned.traced, planned.triples) if planned else ()
+        if record.triple not in traced:
+            raise UnplannedError(f"events of {where}, of which the plan asks for none")
+        for values in (record.peers, record.numbers, record.begin_ns, record.end_ns):
+            _require(f"the number of events of {where}", len(values), len(record.names))
+        self._require_ranks(record.rank)
+
+    def _require_ranks(self, *ranks: int) -> None:
+        if max(ranks) >= self._nprocs:
+            raise UnplannedError(f"rank {max(ranks)}, of {self._nprocs}")
+
+    def end(self) -> None:
+        """All that the plan asks for has been seen."""
+        for kind, known in (
+            ("config", self._configs),
+            ("case", self._cases),
+            ("check", self._cases),
+            ("nrep", self._good if self._set.nrep else ()),
+            ("overlap", self._cells),
+        ):
+            for one in known:
+                if (kind, one) not in self._seen:
+                    raise UnplannedError(f"no {kind} record of {one}")
+        blocks = range(1 if self._set.plain else self._set.blocks)
+        orders = self._orders if self._set.nrep else dict.fromkeys(blocks, self._good)
+        for block, cases in orders.items():
+            for case in sorted(cases):
+                if (block, case) not in self._sampled:
+                    raise UnplannedError(f"no samples of case {case} in block {block}", case)
+
+
+def _require(what: str, said: object, planned: object) -> None:
+    if said != planned:
+        raise UnplannedError(f"{what} is {said}, {planned} in the plan")
+
+
+def _lines(plan: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The word that each line begins with, and its values."""
+    for line in plan.splitlines():
+        word, *pairs = line.split() or [""]
+        yield word, dict(pair.split("=", 1) for pair in pairs if "=" in pair)

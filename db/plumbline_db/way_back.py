@@ -1,0 +1,55 @@
+"""What a damaged file is told by, and how one gets it back. A note beside a database, FILE.backup,
+names its newest backup: it must be found where the database cannot be read."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import tempfile
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError
+
+
+class DamagedError(PlumblineError):
+    """The content of a file is not what was written. `why` says it without file and remedy."""
+
+    def __init__(self, path: Path, why: object) -> None:
+        super().__init__(f"{path} is damaged ({why}): {remedy(path)}")
+        self.why = str(why)
+
+
+def remedy(path: Path) -> str:
+    newest = newest_backup(path)
+    if newest is None:
+        return (
+            "no backup of it is known. Copy one over it, if there is one, and remove "
+            f"{path.name}-wal and {path.name}-shm; or name another file with --db"
+        )
+    when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
+    return (
+        f"its newest backup is {newest}, of {when:%Y-%m-%d %H:%M} UTC. Stop what writes, remove "
+        f"{path.name}-wal and {path.name}-shm, and copy the backup to {path}"
+    )
+
+
+def newest_backup(path: Path) -> Path | None:
+    """None: there was none, or it is not there any more."""
+    try:
+        backup = Path(_note(path).read_text("utf-8", errors="surrogateescape"))
+        return backup if backup.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def keep(path: Path, backup: Path) -> None:
+    """`backup` is the newest one of `path`. Who may not write in its folder leaves no note."""
+    with contextlib.suppress(OSError):
+        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(str(backup))
+        Path(part).rename(_note(path))
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(path.name + ".backup")

@@ -1,0 +1,86 @@
+"""Network file systems are known by the kernel's list of mounts; a database there is refused."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from plumbline_db import file_system
+from plumbline_db.connection import Database, backup
+from plumbline_db.errors import PlumblineError
+from tests.db import build
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:45 / /home rw shared:2 master:7 - nfs4 server:/home rw,vers=4.2
+41 40 8:2 / /home/local rw - xfs /dev/sdb1 rw
+42 22 0:50 / /my\\040data rw - fuse.sshfs me@there: rw
+43 22 0:51 / /work rw - autofs systemd-1 rw
+44 43 0:52 / /work rw - lustre mds@tcp:/work rw
+45 22 0:53 / /image ro - fuse.squashfuse image.sqfs ro
+46 22 0:54 / /box rw - overlay overlay rw
+"""
+
+
+@pytest.fixture
+def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "mountinfo"
+    path.write_text(MOUNTS)
+    monkeypatch.setattr(file_system, "MOUNTS", path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/x.db", None),
+        ("/home/me/x.db", "nfs4"),
+        ("/homes/x.db", None),
+        ("/home/local/x.db", None),
+        ("/my data/x.db", "fuse.sshfs"),
+        ("/work/x.db", "lustre"),
+        ("/image/x.db", None),
+        ("/box/x.db", None),
+    ],
+)
+def test_by_the_mount_that_is_in_force(mounts: Path, path: str, kind: str | None) -> None:
+    assert mounts.exists() and file_system.network(Path(path)) == kind
+
+
+def test_a_kernel_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_system, "MOUNTS", tmp_path / "none")
+    assert file_system.network(tmp_path) is None
+
+
+def test_a_database_there_is_refused(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup may lie there, and be read."""
+    with Database.open(path, write=True) as db:
+        build.started(db)
+    backup(path, tmp_path / "backup.db")
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"{MOUNTS}50 22 0:60 / {tmp_path} rw - nfs server:/x rw\n")
+    monkeypatch.setattr(file_system, "MOUNTS", mounts)
+    for write, file in ((True, path), (False, path), (True, tmp_path / "deep" / "new.db")):
+        with pytest.raises(PlumblineError, match=r"network file system \(nfs\).*local disk.*--db"):
+            Database.open(file, write=write)
+    assert not (tmp_path / "deep").exists()
+    with Database.open(tmp_path / "backup.db") as db:
+        assert db.rows("SELECT count(*) FROM campaign") == [(1,)]
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO, errno.ENOSYS])
+def test_a_lock_that_fails_is_told_as_that(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(PlumblineError, match=f"cannot lock .*{os.strerror(number)}.*--db"):
+        Database.open(path, write=True)

@@ -1,0 +1,181 @@
+"""Whatever spoils a database is found, told in one message, and undone with the newest backup."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import apsw
+import pytest
+
+from plumbline_db import measurements, runs, schema, way_back
+from plumbline_db.connection import Database, backup
+from plumbline_db.errors import PlumblineError
+from plumbline_db.integrity import check
+from plumbline_db.way_back import DamagedError
+from tests.db import build, damage
+
+
+@pytest.fixture
+def whole(path: Path) -> bytes:
+    """The content of a database with a campaign, and the writer has left."""
+    with Database.open(path, write=True) as db:
+        build.finished(db)
+        launch = build.run("long")
+        cases = [build.Timed(bytes=size) for size in range(6)]
+        runs.put(db, launch, build.records(launch, cases, blocks=2, reps=1500))
+    assert check(path) == []
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_damage_is_found(path: Path, whole: bytes, kind: str) -> None:
+    for seed in range(12):
+        path.write_bytes(damage.spoil(whole, kind, seed))
+        try:
+            problems = check(path)
+        except PlumblineError as error:
+            assert "no backup of it is known" in str(error), (seed, error)
+        else:
+            assert problems and len(problems) < 30, seed
+
+
+def test_every_page_of_zeros_is_found(path: Path, whole: bytes) -> None:
+    """The checksum of zeros is zero, and the last page of a long row may be anything."""
+    for at in range(0, len(whole), 4096):
+        path.write_bytes(whole[:at] + bytes(4096) + whole[at + 4096 :])
+        try:
+            assert check(path), at
+        except PlumblineError as error:
+            assert "damaged" in str(error)
+
+
+def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) -> None:
+    assert whole
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT count(*) FROM run").fetchone() == (4,)  # it may read
+        other.execute("UPDATE run SET reason = 'mine'")
+    other.close()
+    with pytest.raises(DamagedError), Database.open(path) as db:
+        runs.listing(db, build.CAMPAIGN.id)
+    assert check(path)
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("UPDATE run SET header = '{'", "launches cannot be read: Input data was truncated"),
+        ("UPDATE run SET argv = '[1]'", "launches cannot be read: Expected `str`"),
+        ("UPDATE sample_block SET counts = 'x'", "launches cannot be read"),
+        ("UPDATE winner SET removes = '{}'", "winners cannot be read: Expected `array`"),
+        ("UPDATE verdict SET uses = '[{}]'", "verdicts cannot be read"),
+        ("UPDATE campaign SET settings = '['", "settings cannot be read"),
+        ("UPDATE configuration SET knobs = '7' WHERE knobs <> '{}'", "winners cannot be read"),
+        ("DELETE FROM machine", "refers to a missing row of machine"),
+        ("DELETE FROM migration WHERE number = 2", "migrations recorded are [1, 3"),
+    ],
+)
+def test_rows_that_cannot_be_read_as_what_they_are(
+    path: Path, whole: bytes, sql: str, problem: str
+) -> None:
+    assert whole
+    with Database.open(path, write=True) as db:
+        db.rows("PRAGMA foreign_keys = 0")
+        with db.transaction():
+            db.rows(sql)
+    problems = check(path)
+    assert any(problem in one for one in problems), problems
+    with pytest.raises(DamagedError, match="no backup of it is known"), Database.open(path) as db:
+        raise ValueError("what a reader would say")
+
+
+def test_a_bug_stays_a_bug(path: Path, whole: bytes) -> None:
+    assert whole
+    with pytest.raises(ValueError, match="mine"), Database.open(path) as db:
+        assert db
+        raise ValueError("mine")
+
+
+def test_the_way_back_names_the_newest_backup(path: Path, whole: bytes, tmp_path: Path) -> None:
+    for name in ("first.db", "second.db"):
+        backup(path, tmp_path / name)
+    assert way_back.newest_backup(path) == tmp_path / "second.db"
+    assert sorted(one.name for one in tmp_path.iterdir() if "part" in one.name) == []
+    path.write_bytes(whole[:5000])
+    with pytest.raises(DamagedError) as caught:
+        check(path)
+    text = str(caught.value)
+    assert f"newest backup is {tmp_path / 'second.db'}" in text
+    for word in ("Stop what writes", "remove plumbline.db-wal", f"copy the backup to {path}"):
+        assert word in text
+    for name in ("plumbline.db-wal", "plumbline.db-shm"):
+        (tmp_path / name).unlink()
+    shutil.copy(tmp_path / "second.db", path)
+    assert check(path) == []
+    (tmp_path / "second.db").unlink()
+    path.write_bytes(b"")  # not a new one
+    assert "no database at" in _said(path)
+    (tmp_path / "second.db").write_bytes(whole)
+    assert "newest backup is" in _said(path)
+
+
+def _said(path: Path) -> str:
+    with pytest.raises(PlumblineError) as caught:
+        Database.open(path)
+    return str(caught.value)
+
+
+def test_a_damaged_file_is_not_backed_up(path: Path, whole: bytes, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    backup(path, target)
+    before = target.read_bytes()
+    first = whole.index(b"\x00" * 4)
+    spoilt = [whole[:-3000] + bytes(3000), whole[:first] + b"x" + whole[first + 1 :]]
+    spoilt += [damage.spoil(whole, "zeros", seed) for seed in range(20)]
+    for content in spoilt:
+        path.write_bytes(content)
+        with pytest.raises(PlumblineError, match=f"{path} is (damaged|no database)"):
+            backup(path, target)
+        assert target.read_bytes() == before
+        assert way_back.newest_backup(path) == target
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    """All steps or none, whichever fails."""
+    old = apsw.Connection(str(path))
+    schema.migrate(old, schema.migrations()[:4])
+    old.execute("DROP TABLE search")  # what step 7 changes
+    before = old.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    old.close()
+    for _ in range(2):
+        with pytest.raises(DamagedError, match=r"schema version 4.*no such table: search"):
+            Database.open(path, write=True)
+        old = apsw.Connection(str(path))
+        assert schema.version(old) == 4
+        assert old.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall() == before
+        old.close()
+
+
+def test_a_file_without_checksums_gets_them(path: Path) -> None:
+    old = apsw.Connection(str(path))
+    schema.migrate(old, schema.migrations()[:12])
+    old.execute("INSERT INTO machine VALUES ('m', 'node1', 'cpu', 2, 1, 3, '6.1', 'Debian')")
+    old.close()
+    assert path.read_bytes()[20] == 0
+    with Database.open(path, write=True) as db:
+        assert db.row("SELECT host FROM machine") == ("node1",)
+    data = path.read_bytes()
+    assert data[20] == 8 and check(path) == []
+    path.write_bytes(data.replace(b"node1", b"node2"))
+    with pytest.raises(DamagedError), Database.open(path) as db:
+        db.rows("SELECT * FROM machine")
+
+
+def test_records_are_what_was_stored(path: Path, whole: bytes) -> None:
+    assert whole
+    launch = build.run("long")
+    cases = [build.Timed(bytes=size) for size in range(6)]
+    with Database.open(path) as db:
+        kept = measurements.records(db, launch.id)
+    assert kept == build.records(launch, cases, blocks=2, reps=1500)

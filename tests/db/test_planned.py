@@ -1,0 +1,217 @@
+"""Records against their plan: what is as it asks for is taken, anything else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline_db.planned import Planned, UnplannedError
+from plumbline_db.records import (
+    CaseRecord,
+    Check,
+    ConfigRecord,
+    Criterion,
+    Footer,
+    Header,
+    Nrep,
+    Order,
+    Overlap,
+    OverlapTrace,
+    PingPong,
+    ProbeRecord,
+    Refused,
+    Samples,
+)
+from tests.db import build
+from tests.db.build import Timed
+
+replace = msgspec.structs.replace
+KNOBS = {"c1": {"coll_tuned_bcast_algorithm": "5"}}
+CASES = [Timed(), Timed(config="c1"), Timed(bytes=64, outcome="wrong"), Timed(bytes=128)]
+RECORDS = build.records(build.run(), CASES, knobs=KNOBS, blocks=2, reps=3)
+PLAN = build.plan(RECORDS)
+MORE = (
+    "pingpong bytes=8 reps=2\noverlap id=4 bench=sender bytes=64 work_ns=100 triples=3 traced=1\n"
+)
+CELL = Overlap(
+    4, "sender", 64, 64, "registers", 100, 0, 90, 1, 1, 0, "", 1, 0, False, False, True,
+    [1, 2, 3], [4, 5, 6], [7, 8, 9],
+)  # fmt: skip
+TRACE = OverlapTrace(4, 1, 2, "both", ["MPI_Wait"], [-1], [0], [-5], [9])
+EXTRA: list[ProbeRecord] = [PingPong(0, 3, "same_socket", 8, [5, 6]), CELL, TRACE]
+
+
+def judge(plan: str, records: list[ProbeRecord]) -> None:
+    planned = Planned(plan)
+    for record in records:
+        planned.accept(record)
+    planned.end()
+
+
+def refused(plan: str, records: list[ProbeRecord], message: str) -> None:
+    with pytest.raises(UnplannedError, match=message):
+        judge(plan, records)
+
+
+def changed(
+    records: list[ProbeRecord], kind: type[Any], change: Callable[[Any], Any], which: int = 0
+) -> list[ProbeRecord]:
+    """With one record of a kind changed, or left out where `change` gives None."""
+    index = [i for i, one in enumerate(records) if isinstance(one, kind)][which]
+    new = change(records[index])
+    return [*records[:index], *([] if new is None else [new]), *records[index + 1 :]]
+
+
+def test_what_the_plan_asks_for() -> None:
+    judge(PLAN, RECORDS)
+    judge(PLAN + MORE, [*RECORDS[:-1], *EXTRA, RECORDS[-1]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (Header, {"run": "before-004"}, "run is before-004"),
+        (Header, {"seed": 99}, "seed is 99, 0 in the plan"),
+        (Header, {"blocks": 3}, "blocks is 3, 2 in the plan"),
+        (Header, {"sync": "window"}, "sync is window, barrier in the plan"),
+        (Header, {"runtime": "global"}, "runtime is global"),
+        (Header, {"nprocs": 3}, "the number of bindings is 4, 3 in"),
+        (ConfigRecord, {"id": "c2"}, "the knobs of config c2 is .* None in the plan"),
+        (ConfigRecord, {"knobs": {}}, "the knobs of config c1"),
+        (CaseRecord, {"case": 9}, "case 9 is not in the plan"),
+        (CaseRecord, {"function": "MPI_Bcast"}, "function of case 0 is MPI_Bcast, MPI_Allreduce"),
+        (CaseRecord, {"variant": "library"}, "variant of case 0"),
+        (CaseRecord, {"bytes": 16}, "bytes of case 0 is 16"),
+        (CaseRecord, {"delay_ns": 5}, "delay_ns of case 0"),
+        (CaseRecord, {"use": "loop"}, "use of case 0 is loop,  in the plan"),
+        (Order, {"block": 2}, "block 2, more than the plan has"),
+        (Order, {"cases": [0, 0, 1, 3]}, "has a case twice"),
+        (Order, {"cases": [0, 1, 2, 3]}, "one that is not to be timed"),
+        (Samples, {"ns": [1] * 4}, "4 samples of case . in block 0 after 16 to warm up"),
+        (Samples, {"ns": [1] * 2}, "the number of samples of case . in block 0 is 2, 3"),
+        (Samples, {"warmup_ns": [1] * 17}, "after 17 to warm up"),
+        (Samples, {"case": 2}, "samples of case 2 in block 0, in whose order it is not"),
+        (Samples, {"block": 1}, "samples of case . in block 1, in whose order it is not"),
+        (Footer, {"cases": 3}, "the number of cases is 3, 4 in the plan"),
+    ],
+)  # fmt: skip
+def test_a_record_that_differs(
+    kind: type[ProbeRecord], changes: dict[str, Any], message: str
+) -> None:
+    refused(PLAN, changed(RECORDS, kind, lambda one: replace(one, **changes)), message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (ConfigRecord, "no config record of c1"),
+        (CaseRecord, "no case record of 0"),
+        (Check, "in whose order|not to be timed|no check"),
+        (Samples, "no samples of case . in block 0"),
+    ],
+)
+def test_a_record_that_is_missing(kind: type[ProbeRecord], message: str) -> None:
+    refused(PLAN, changed(RECORDS, kind, lambda _: None), message)
+
+
+def test_none_at_all() -> None:
+    refused(PLAN, [RECORDS[0], Footer(4, 0, 0)], "no config record")
+    refused(build.plan(RECORDS), [RECORDS[0], Footer(0, 0, 0)], "the number of cases is 0, 4")
+    head = [one for one in RECORDS if not isinstance(one, Samples | Order)]
+    with pytest.raises(UnplannedError, match="no samples of case 0 in block 0") as caught:
+        judge(PLAN, head)
+    assert caught.value.case == 0
+
+
+def test_exchanged_cases() -> None:
+    """What turned `holds` into `violated`."""
+    numbers = {0: 3, 3: 0}
+
+    def exchange(one: ProbeRecord) -> ProbeRecord:
+        return replace(one, case=numbers[one.case]) if getattr(one, "case", 1) in numbers else one  # type: ignore[attr-defined]
+
+    refused(PLAN, [exchange(one) for one in RECORDS], "bytes of case 3 is 16384, 128 in the plan")
+
+
+def test_fewer_samples_where_repetitions_were_invalid() -> None:
+    for why in ({"late": 1}, {"overrun": 2}, {"budget_spent": True}):
+        less = {"ns": [1], "warmup_ns": []} | why
+        judge(PLAN, changed(RECORDS, Samples, lambda one, less=less: replace(one, **less)))  # type: ignore[misc]
+    more = {"ns": [1] * 4, "late": 1}
+    refused(PLAN, changed(RECORDS, Samples, lambda one: replace(one, **more)), "4 samples")
+
+
+def test_streams_and_plain_loops_have_their_own_numbers() -> None:
+    def of(samples: Samples, ns: int) -> Samples:
+        return replace(samples, warmup_ns=[], ns=[5] * ns)
+
+    records = build.records(build.run(), [Timed()], blocks=1, reps=100)
+    case = next(one for one in records if isinstance(one, CaseRecord))
+    stream = changed(records, CaseRecord, lambda one: replace(one, use="stream"))
+    plan = build.plan(records).replace("reps=100", "reps=100 use=stream")
+    judge(plan, changed(stream, Samples, lambda one: of(one, 1)))
+    refused(plan, stream, f"100 samples of case {case.case}")
+    plain = build.plan(records).replace("sync=", "plain=each sync=")
+    judge(plain, changed(records, Samples, lambda one: of(one, 4)))  # a rank each
+    refused(plain, changed(records, Samples, lambda one: of(one, 5)), "5 samples")
+    whole = build.plan(records).replace("sync=", "use=stream sync=")
+    judge(whole, changed(records, Samples, lambda one: of(one, 1)))
+
+
+RULE = "nrep=rse:0.025 nrep_min=20 nrep_step=10 nrep_max=35"
+
+
+def stopped(*numbers: int, said: int | None = None) -> list[ProbeRecord]:
+    """Of a stopping rule: so many samples block by block."""
+    header, *_ = build.records(build.run(), [], blocks=3)
+    case = CaseRecord(0, "MPI_Bcast", "default", "default", 8, 8, "MPI_BYTE", "MPI_BOR", 0, reps=35)
+    records: list[ProbeRecord] = [header, case, Check(0, "ok", "")]
+    for block, number in enumerate(numbers):
+        warmup = [1] * (1 if block else 16)
+        records += [Order(block, [0]), Samples(0, block, warmup, [5] * number)]
+    count = sum(numbers) if said is None else said
+    rule = Nrep(0, count, "criteria", [Criterion("rse", 0.025, 0.02)])
+    return [*records, rule, Footer(1, 1, 1)]
+
+
+def test_stopping_rules() -> None:
+    plan = build.plan(stopped(20)).replace("blocks=3", RULE).replace(" reps=35", "")
+    for numbers in ((20,), (20, 10), (20, 10, 5)):
+        judge(plan, stopped(*numbers))
+    refused(plan, stopped(20, 10, 10), "10 samples of case 0 in block 2 .* asks for 5")
+    refused(plan, stopped(20, 10, said=20), "nrep of case 0, by its samples, is 20, 30")
+    refused(plan, [one for one in stopped(20) if not isinstance(one, Nrep)], "no nrep record of 0")
+    other = build.plan(stopped(20, 35, 35)).replace("nrep", "blocks")
+    refused(other, stopped(20), "the number of samples|no stopping rule")
+
+
+@pytest.mark.parametrize(
+    ("record", "changes", "message"),
+    [
+        (EXTRA[0], {"bytes": 9}, "round trips of 9 B is 2, None"),
+        (EXTRA[0], {"round_trip_ns": [1] * 3}, "round trips of 8 B is 3, 2"),
+        (EXTRA[0], {"second": 4}, "rank 4, of 4"),
+        (CELL, {"cell": 5}, "overlap cell 5 is not in the plan"),
+        (CELL, {"bytes": 65, "sent": 65}, "bytes of overlap cell 4 is 65"),
+        (CELL, {"requests": 2}, "requests of overlap cell 4"),
+        (CELL, {"helper": True}, "helper of overlap cell 4"),
+        (CELL, {"both_ns": [1]}, "times of overlap cell 4 is 1, 3"),
+        (CELL, {"delivered": False}, "times of overlap cell 4 is 3, 0"),
+        (CELL, {"sent": 3}, "has sent less"),
+        (TRACE, {"triple": 1}, "events of overlap cell 4, triple 1"),
+        (TRACE, {"cell": 9}, "events of overlap cell 9"),
+        (TRACE, {"end_ns": []}, "the number of events"),
+    ],
+)  # fmt: skip
+def test_round_trips_and_overlap_cells(
+    record: ProbeRecord, changes: dict[str, Any], message: str
+) -> None:
+    refused(PLAN + MORE, [*RECORDS[:-1], replace(record, **changes), RECORDS[-1]], message)
+
+
+def test_what_was_not_timed_is_not_refused() -> None:
+    refused(PLAN, [*RECORDS[:-1], Refused(2, "too short"), RECORDS[-1]], "case 2 is refused")
+    refused(PLAN + MORE, RECORDS, "no overlap record of 4")
