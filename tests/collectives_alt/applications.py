@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from plumbline import paths
+from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
-from tests.collectives_alt.programs import HERE, ROOT, Build, make_library, mpiexec, mpirun
+from tests.collectives_alt.programs import HERE, ROOT, Build, mpiexec, mpirun
 from tests.collectives_alt.started import profile_text, read_report
 
 ALL_TURNS = os.environ.get("PLUMBLINE_ALL_TURNS") == "1"
@@ -99,6 +101,7 @@ class Fuzzer:
     ranks: tuple[int, ...]
     seed: int = 1
     first: int = 0
+    function: str = ""  # this one alone
     mutants: bool = False  # under wrong variants
     name: str = "fuzz"
 
@@ -112,6 +115,7 @@ class Fuzzer:
         for nprocs in self.ranks:
             numbers = {"--seed": self.seed, "--calls": self.calls, "--from": self.first}
             words = [word for option in numbers.items() for word in map(str, option)]
+            words += ["--function", self.function] if self.function else []
             library = build.preload_of_mutants if self.mutants else build.preload
             program = build.program("fuzz")
             one = started(mpirun, library, folder, rules, program, *words, nprocs=nprocs)
@@ -164,25 +168,29 @@ class Hpcc:
 
 @dataclass(frozen=True)
 class Mpi4py:
-    """The test suite of mpi4py, which calls every function of MPI and checks what comes back."""
+    """The test suite of mpi4py, which calls every function of MPI and checks what comes back. Tests
+    that spawn processes are left out: on crowded cores Open MPI 4.1.4 alone hangs in them."""
 
-    tests: tuple[str, ...] = ()  # files, without test_; all without
+    tests: str = ""  # a regular expression of names of files; all without
     name: str = "mpi4py"
 
     def lacks(self) -> str:
-        return "" if (MPI4PY / "ready").exists() else f"no {MPI4PY}: `make {MPI4PY.name}` fetches it"
+        return (
+            "" if (MPI4PY / "ready").exists() else f"no {MPI4PY}: `make {MPI4PY.name}` fetches it"
+        )
 
     def run(self, build: Build, folder: Path, rules: str | None) -> Outcome:
         words: list[str | Path] = [MPI4PY / "bin" / "python", MPI4PY / "test" / "main.py", "-v"]
-        for one in self.tests:
-            words += ["-i", f"test_{one}"]
+        words += ["-e", "test_(spawn|dynproc)", *(("-i", self.tests) if self.tests else ())]
         ended = started(mpirun, build.preload, folder, rules, *words, nprocs=3)
-        return Outcome(self.results(ended.done.stderr), ended.wrong, ended.replaced)
+        said = self.results(ended.done.stderr)
+        none = () if any(one.startswith("Ran") for one in said) else ("no test ran",)
+        return Outcome(said, ended.wrong + none, ended.replaced)
 
     @staticmethod
     def results(output: str) -> tuple[str, ...]:
         """Of all ranks: what failed, and how many tests there were."""
-        ran = re.findall(r"^Ran \d+ tests|^OK.*|^FAILED.*", output, re.MULTILINE)
+        ran = re.findall(r"^Ran [1-9]\d* tests|^OK.*|^FAILED.*", output, re.MULTILINE)
         return tuple(sorted([*ran, *re.findall(r"^(?:FAIL|ERROR): .*", output, re.MULTILINE)]))
 
 
@@ -199,25 +207,21 @@ class Imb:
     )
 
     def lacks(self) -> str:
-        return "" if (INTEL / "bin" / "IMB-MPI1").exists() else f"no {INTEL}: make setup-mpis"
+        if not (INTEL / "bin" / "IMB-MPI1").exists():
+            return f"no {INTEL}: make setup-mpis"
+        library = self.library(IntelMpi().find(INTEL)[0])
+        return "" if library.exists() else f"no {library}: make setup-mpis"
 
-    def library(self, build: Build) -> Path:
-        """libplumbline.so for Intel MPI."""
-        folder = build.folder / "impi"
-        target = folder / "libplumbline.so"
-        if not target.exists():
-            make_library(Build(folder, mpicc=str(INTEL / "bin" / "mpicc")), target, "-Werror")
-        return target
+    @staticmethod
+    def library(found: Installation) -> Path:
+        return ROOT / "build" / paths.build_id(found.library) / "libplumbline.so"
 
     def run(self, build: Build, folder: Path, rules: str | None) -> Outcome:
         words = [INTEL / "bin" / "IMB-MPI1", *self.benchmarks, "-npmin", "2"]
         words += ["-iter", "20", "-iter_policy", "off", "-msglog", "2:14"]
-        library = self.library(build) if rules is not None else Path()
         found = IntelMpi().find(INTEL)[0]
-        ended = started(
-            mpiexec, library, folder, rules, *words, nprocs=2, prefix=INTEL,
-            surroundings=IntelMpi().environment(found),
-        )
+        own = {"prefix": INTEL, "surroundings": IntelMpi().environment(found)}
+        ended = started(mpiexec, self.library(found), folder, rules, *words, nprocs=2, **own)
         ran = re.findall(r"^# Benchmarking (\w+)", ended.done.stdout, re.MULTILINE)
         rows = len(re.findall(r"^ +\d+ +\d+(?: +[\d.]+){3}", ended.done.stdout, re.MULTILINE))
         return Outcome((tuple(ran), rows), ended.wrong, ended.replaced)
@@ -227,9 +231,9 @@ APPLICATIONS: Mapping[str, Application] = {
     one.name: one
     for one in (
         Plain(),
-        Fuzzer(calls=6000, ranks=(1, 2, 3, 4, 5, 6, 7, 8, 13)) if ALL_TURNS else Fuzzer(1500, (5,)),
+        Fuzzer(calls=6000, ranks=(1, 2, 3, 4, 5, 6, 7, 8, 13)) if ALL_TURNS else Fuzzer(1000, (5,)),
         Hpcc(),
-        Mpi4py() if ALL_TURNS else Mpi4py(tests=("cco_buf",)),
+        Mpi4py() if ALL_TURNS else Mpi4py(tests=r"test_cco_(buf|vec)\.py"),
         Imb(),
     )
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 128, MEDIUM = 3000, LIBRARY_MOST = 100 };
+enum { SMALL = 64, MEDIUM = 3000, LIBRARY_MOST = 100 };
 
 /* --- what all ranks of the communicator draw alike --- */
 
@@ -280,20 +280,19 @@ static void describe(struct random_call *call, const struct common *common, unsi
              reduces ? call->reduction.name : send->form.text, receive->form.text);
 }
 
-/* Functions take turns. */
-void random_call_make(struct random_call *call, unsigned long long seed, long number, int color,
-                      MPI_Comm comm)
+void random_call_make(struct random_call *call, unsigned long long seed, long number,
+                      enum pl_function only, int color, MPI_Comm comm)
 {
-    enum { FUNCTIONS = PL_FN_reduce_local };
+    const int functions = only == PL_FUNCTION_COUNT ? PL_FN_reduce_local : 1;
     MPI_Comm_size(comm, &call->p);
     MPI_Comm_rank(comm, &call->rank);
-    call->function = (enum pl_function)(number % FUNCTIONS);
+    call->function = functions == 1 ? only : (enum pl_function)(number % functions);
     struct common common = {.draw = draw_from(seed, (unsigned long long)number, (unsigned)color)};
     struct draw own = draw_from(common.draw.state, 1, (unsigned)call->rank), alike = common.draw;
     common.counts = draw_bits(&common.draw);
     common.pairwise = call->function == PL_FN_alltoallv;
     common.count =
-        draw_count(&common.draw, number / FUNCTIONS, call->p, has_blocks(call->function));
+        draw_count(&common.draw, number / functions, call->p, has_blocks(call->function));
     common.root = has_root(call->function) ? draw_below(&common.draw, call->p) : 0;
     common.in_place = has_in_place(call->function) && draw_chance(&common.draw, 30);
     common.mixed = draw_chance(&common.draw, 50);

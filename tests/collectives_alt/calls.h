@@ -18,8 +18,7 @@ struct side {
     long zero; /* where the buffer argument points, from the start of the memory */
 };
 
-/* Call number `number` of the seed on a communicator. `color` tells apart groups that call at the
- * same time. */
+/* A call on a communicator. */
 struct random_call {
     enum pl_function function;
     struct pl_call ours, theirs; /* the same call twice, each on memory of its own */
@@ -30,8 +29,10 @@ struct random_call {
     char text[700];
 };
 
-void random_call_make(struct random_call *call, unsigned long long seed, long number, int color,
-                      MPI_Comm comm);
+/* Call number `number` of the seed. Functions take turns, unless one is `only` asked for
+ * (PL_FUNCTION_COUNT: none). `color` tells apart groups that call at the same time. */
+void random_call_make(struct random_call *call, unsigned long long seed, long number,
+                      enum pl_function only, int color, MPI_Comm comm);
 /* Frees the datatypes; memory is kept for the next call. */
 void random_call_end(struct random_call *call);
 void random_call_free(struct random_call *call);

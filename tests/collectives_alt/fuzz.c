@@ -8,7 +8,7 @@
  * of each rank, which names the seed; a call that crashes or hangs is named too. The same seed and
  * the same number of ranks make the same calls; with --from only those from there on.
  *
- * usage: fuzz [--seed S] [--calls N] [--from K] */
+ * usage: fuzz [--seed S] [--calls N] [--from K] [--function MPI_X] */
 #include "calls.h"
 #include "cases.h"
 
@@ -24,6 +24,7 @@ enum { EPOCH = 64, REPORTS = 2, HANGS_SECONDS = 30 };
 struct options {
     unsigned long long seed;
     long calls, from;
+    enum pl_function only; /* PL_FUNCTION_COUNT: all in turn */
 };
 
 static struct random_call call;
@@ -145,6 +146,7 @@ static void run(const struct options *options)
     for (long i = options->from, epoch = -1; i < options->calls; i++) {
         if (i / EPOCH != epoch) {
             epoch = i / EPOCH;
+            snprintf(call.text, sizeof call.text, "rank %d, before call %ld", call.rank, i);
             if (comm != MPI_COMM_NULL)
                 MPI_Comm_free(&comm);
             comm = communicator(options->seed, epoch, &color);
@@ -154,7 +156,7 @@ static void run(const struct options *options)
         if (comm == MPI_COMM_NULL)
             continue;
         alarm(HANGS_SECONDS);
-        random_call_make(&call, options->seed, i, color, comm);
+        random_call_make(&call, options->seed, i, options->only, color, comm);
         made[call.function]++;
         if (call.function == PL_FN_barrier)
             check_barrier(i, comm);
@@ -169,13 +171,18 @@ static void run(const struct options *options)
 
 static struct options options_of(int argc, char **argv)
 {
-    struct options options = {.seed = 1, .calls = 1000};
+    struct options options = {.seed = 1, .calls = 1000, .only = PL_FUNCTION_COUNT};
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         char *end = NULL;
+        if (strcmp(argv[i], "--function") == 0) {
+            options.only = pl_function_by_name(value);
+            if (options.only < PL_FN_reduce_local)
+                continue;
+        }
         const unsigned long long number = strtoull(value, &end, 10);
         if (end == value || *end) {
-            fprintf(stderr, "fuzz: a number behind %s\n", argv[i]);
+            fprintf(stderr, "fuzz: what is %s?\n", argv[i]);
             exit(2);
         }
         if (strcmp(argv[i], "--seed") == 0) {

@@ -53,7 +53,7 @@ static int drops_last(const struct pl_call *call)
     struct pl_call copy = *call;
     MPI_Aint lb, extent;
     MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
-    char before[64], *at = data_at(call->recvbuf, last, call->recvtype);
+    char before[256], *at = data_at(call->recvbuf, last, call->recvtype);
     memcpy(before, at, (size_t)extent);
     const int rc = pl_call_pmpi(&copy);
     memcpy(at, before, (size_t)extent);
