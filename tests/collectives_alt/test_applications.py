@@ -1,95 +1,91 @@
-"""Unmodified programs with every variant forced in turn: Debian's hpcc, which checks its own
-results, and the plain program of this folder, which calls every function.
+"""Unmodified programs with every variant forced in turn (applications.py).
 
 A turn takes one variant of every function at a time. By default these are the first turns; `make
-test-applications` takes all, so that each variant has had its own."""
+test-applications` takes all, so that each variant has had its own, and prints for each program and
+variant whether the program saw a difference."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import HERE, Build, mpirun
-from tests.collectives_alt.started import Started, catalogue, rule, turns
+from tests.collectives_alt import applications
+from tests.collectives_alt.applications import ALL_TURNS, APPLICATIONS, Application, Fuzzer, Outcome
+from tests.collectives_alt.programs import HERE, Build
+from tests.collectives_alt.started import catalogue, rule, turns
 
 pytestmark = pytest.mark.mpi
 
-NPROCS = 4
-HPCC = shutil.which("hpcc")
-# What hpcc calls, as the report of the preload library says.
+# Turns that are part of `make test`.
+FEW = {"application": 2, "fuzz": 2, "hpcc": 2, "mpi4py": 1, "IMB": 1}
+# What hpcc and IMB call; the others call every function.
 OF_HPCC = {
     *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce"),
 }
-ALL_TURNS = os.environ.get("PLUMBLINE_ALL_TURNS") == "1"
-FEW = 2
+CALLED = {"hpcc": OF_HPCC, "IMB": {f"MPI_{one}" for one in applications.Imb.benchmarks}}
+Note = Callable[[str, str, str], None]
 
 
-def taken(build: Build) -> list[dict[str, str]]:
-    found = turns(build)
-    return found if ALL_TURNS else found[:FEW]
+def rules(chosen: dict[str, str]) -> str:
+    return "\n".join(rule(function, variant) for function, variant in chosen.items())
 
 
-def unreplaced(run: Started, chosen: dict[str, str], functions: set[str]) -> set[str]:
-    """The variants of these functions that replaced no call."""
-    replaced = {one["variant"].split(":")[0] for one in run.report["rules"] if one["replaced"] > 0}
-    return {variant for function, variant in chosen.items() if function in functions} - replaced
-
-
-def complaints(output: str) -> list[str]:
-    """What the checks in hpcc's output file say against its results."""
-    found = [line for line in output.splitlines() if re.search("FAILED|INVALID", line, re.I)]
-    counted = re.findall(r"^.*?(\d+) tests completed and (passed|failed)", output, re.MULTILINE)
-    if counted != [("5", "passed"), ("0", "failed"), ("1", "passed"), ("0", "failed")]:
-        found.append(f"residual checks: {counted}")
-    errors = re.findall(r"^Found (\d+) errors in \d+ locations \((\w+)\)", output, re.MULTILINE)
-    if errors != 4 * [("0", "passed")]:
-        found.append(f"random accesses: {errors}")
-    if set(re.findall(r"^Node\(s\) with error (\d+)", output, re.MULTILINE)) != {"0"}:
-        found.append("nodes with errors")
-    for name in ("PTRANS_residual", "MPIRandomAccess_Errors", "MPIRandomAccess_LCG_Errors"):
-        if f"\n{name}=0\n" not in output:
-            found.append(name)
-    accuracy = re.search(r"^MPIFFT_maxErr=(.*)$", output, re.MULTILINE)
-    if accuracy is None or not float(accuracy[1]) < 1e-13:
-        found.append(f"MPIFFT_maxErr: {accuracy and accuracy[1]}")
-    for line in ("Success=1", "Solution Validates: avg error", "End of HPC Challenge tests."):
-        if f"\n{line}" not in output:
-            found.append(f"no {line!r}")
-    return [line for line in found if "0 tests completed and failed" not in line]
-
-
-def hpcc(build: Build, folder: Path, rules: str | None) -> tuple[Started, str]:
-    assert HPCC is not None
-    folder.mkdir(exist_ok=True)
-    shutil.copy(HERE / "hpccinf.txt", folder)
-    run = Started(build, folder, rules, program=HPCC, nprocs=NPROCS)
-    output = folder / "hpccoutf.txt"
-    return run, output.read_text() if output.exists() else ""
+def differences(
+    program: Application, build: Build, folder: Path, plain: Outcome, chosen: dict[str, str]
+) -> tuple[set[str], list[str]]:
+    """The variants that replaced calls, and what is not as without them."""
+    run = program.run(build, folder, rules(chosen))
+    found = list(run.wrong)
+    if run.said != plain.said and not found:
+        found.append(f"{run.said} in place of {plain.said}")
+    return set(run.replaced), found
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200 if ALL_TURNS else 300)
-@pytest.mark.skipif(not HPCC, reason="no hpcc; install the Debian package")
-def test_hpcc_passes_its_own_checks(build: Build, tmp_path: Path) -> None:
-    plain, output = hpcc(build, tmp_path / "plain", None)
-    assert {one["function"] for one in plain.report["functions"]} == OF_HPCC
-    assert complaints(output) == []
-    for number, chosen in enumerate(taken(build)):
-        rules = "\n".join(rule(function, chosen[function]) for function in sorted(OF_HPCC))
-        run, output = hpcc(build, tmp_path / str(number), rules)
-        assert (run.done.returncode, run.done.stderr) == (0, ""), chosen
-        assert complaints(output) == [], chosen
-        assert unreplaced(run, chosen, OF_HPCC) == set()
+@pytest.mark.timeout(4 * 3600 if ALL_TURNS else 300)
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_no_program_sees_a_difference(build: Build, tmp_path: Path, note: Note, name: str) -> None:
+    program = APPLICATIONS[name]
+    if program.lacks():
+        pytest.skip(program.lacks())
+    plain = program.run(build, tmp_path, None)
+    assert plain.wrong == ()
+    found: dict[str, list[str]] = {}
+    for chosen in turns(build)[: None if ALL_TURNS else FEW[name]]:
+        replaced, wrong = differences(program, build, tmp_path, plain, chosen)
+        called = {v for f, v in chosen.items() if f in CALLED.get(name, chosen.keys())}
+        if not wrong:
+            assert called - replaced == set(), "replaced no call"
+        for function, variant in chosen.items() if wrong else ():  # which of them it was
+            alone = differences(program, build, tmp_path, plain, {function: variant})[1]
+            found |= {variant: alone} if alone else {}
+        if wrong and not found.keys() & set(chosen.values()):
+            found[" + ".join(sorted(called))] = wrong
+        for variant in called:
+            note(name, variant, "differs" if variant in found else "alike")
+    assert found == {}
 
 
-@pytest.mark.skipif(not HPCC, reason="no hpcc; install the Debian package")
+def test_every_variant_has_a_turn(build: Build) -> None:
+    had = {variant for chosen in turns(build) for variant in chosen.values()}
+    said = {name: last for name, *_, last in catalogue(build)}
+    assert set(said.values()) == {"deployable", "undeployable"}
+    assert said.keys() - had == {name for name, one in said.items() if one == "undeployable"}
+    assert {function for chosen in turns(build) for function in chosen} >= OF_HPCC
+
+
+# --- what the programs would see ---
+
+
+@pytest.mark.skipif(not applications.Hpcc.program, reason="no hpcc; install the Debian package")
 def test_the_checks_of_hpcc_can_fail(build: Build, tmp_path: Path) -> None:
-    _, output = hpcc(build, tmp_path, None)
-    assert complaints(output) == []
+    plain = applications.Hpcc().run(build, tmp_path, None)
+    assert plain.wrong == ()
+    output = (tmp_path / "hpccoutf.txt").read_text()
+    complaints = applications.Hpcc.complaints
     for old, new in (
         ("... PASSED", "... FAILED"),
         ("Success=1", "Success=0"),
@@ -104,22 +100,63 @@ def test_the_checks_of_hpcc_can_fail(build: Build, tmp_path: Path) -> None:
     assert complaints("") != []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200 if ALL_TURNS else 300)
-def test_the_plain_program_gets_the_same_results(build: Build, tmp_path: Path) -> None:
-    plain = mpirun(NPROCS, build.program("application"), "all")
-    assert plain.returncode == 0
-    for chosen in taken(build):
-        rules = "\n".join(rule(function, variant) for function, variant in chosen.items())
-        run = Started(build, tmp_path, rules, "all", nprocs=NPROCS)
-        assert (run.done.returncode, run.done.stderr) == (0, ""), chosen
-        assert run.done.stdout == plain.stdout, chosen
-        assert unreplaced(run, chosen, set(chosen)) == set()
+def planted(function: str) -> list[str]:
+    """Wrong variants of mutants.c, by the symbol of their function."""
+    source = (HERE / "mutants.c").read_text()
+    return [f"{text}_{function}" for text in re.findall(rf"MUTANT\((\w+), {function}\b", source)]
 
 
-def test_every_variant_has_a_turn(build: Build) -> None:
-    had = {variant for chosen in turns(build) for variant in chosen.values()}
-    said = {name: last for name, *_, last in catalogue(build)}
-    assert set(said.values()) == {"deployable", "undeployable"}
-    assert said.keys() - had == {name for name, one in said.items() if one == "undeployable"}
-    assert {function for chosen in turns(build) for function in chosen} >= OF_HPCC
+# Wrong in what no fuzzer of results sees: memory, privacy, several nodes, one value of a parameter.
+UNSEEN = {
+    *("takes_much_scratch_bcast", "trusts_fresh_scratch_bcast", "allocates_bcast"),
+    *("leaks_once_bcast", "takes_much_scratch_alltoallv", "takes_bottom_for_nothing_scan"),
+    *("sends_openly_gather", "keeps_a_communicator_scatter", "wrong_on_several_nodes_bcast"),
+    *("wrong_for_a_value_bcast", "wrong_for_the_least_bcast"),
+}
+SYMBOLS = (
+    *("barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv"),
+    *("alltoall", "alltoallv", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block"),
+    *("scan", "exscan"),
+)
+
+
+# Right most of the time: many calls of this one function.
+SELDOM = {
+    "wrong_for_many_bcast": "MPI_Bcast",
+    "wrong_after_the_first_allreduce": "MPI_Allreduce",
+    "wrong_once_in_100_bcast": "MPI_Bcast",
+    "wrong_at_one_count_allreduce": "MPI_Allreduce",
+    "wrong_at_no_power_of_two_allgather": "MPI_Allgather",
+}
+
+
+def found_wrong(run: Outcome) -> set[str]:
+    return set(re.findall(r"^not ok (\w+) \d+$", "\n".join(run.wrong), re.MULTILINE))
+
+
+def test_the_fuzzer_finds_every_mistake(build: Build, tmp_path: Path) -> None:
+    """Of each function one planted variant at a time: exactly these functions are wrong."""
+    seen = {s: [one for one in planted(s) if one not in {*UNSEEN, *SELDOM}] for s in SYMBOLS}
+    fuzzer = Fuzzer(calls=800, ranks=(5,), mutants=True)
+    for turn in range(max(map(len, seen.values()))):
+        chosen = {f"MPI_{s.capitalize()}": v[turn] for s, v in seen.items() if turn < len(v)}
+        assert found_wrong(fuzzer.run(build, tmp_path, rules(chosen))) == chosen.keys(), chosen
+
+
+@pytest.mark.parametrize("variant", SELDOM)
+def test_the_fuzzer_finds_what_is_seldom_wrong(build: Build, tmp_path: Path, variant: str) -> None:
+    function = SELDOM[variant]
+    fuzzer = Fuzzer(calls=400, ranks=(3,), function=function, mutants=True)
+    assert found_wrong(fuzzer.run(build, tmp_path, rule(function, variant))) == {function}
+
+
+def test_a_wrong_call_can_be_asked_for_alone(build: Build, tmp_path: Path) -> None:
+    """By the seed and the number that the fuzzer prints."""
+    chosen = {"MPI_Allgather": "swaps_blocks_allgather"}
+    whole = Fuzzer(calls=300, ranks=(3,), seed=7, mutants=True).run(build, tmp_path, rules(chosen))
+    line = next(one for one in whole.wrong if " call " in one)
+    number = int(re.findall(r"call (\d+) of seed 7:", line)[0])
+    alone = Fuzzer(number + 1, (3,), seed=7, first=number, mutants=True)
+    again = alone.run(build, tmp_path, rules(chosen))
+    assert line in again.wrong
+    assert [one for one in again.said if not one.endswith(" 0")] == []

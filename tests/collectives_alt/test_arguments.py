@@ -24,7 +24,7 @@ def test_an_operation_sees_what_the_program_passed(build: Build, tmp_path: Path)
     for chosen in turns(build):
         taken = {function: chosen[function] for function in VECTORS}
         rules = "\n".join(rule(function, variant) for function, variant in taken.items())
-        run = Started(build, tmp_path, rules, program="operators")
+        run = Started(build, tmp_path, rules, program="elements")
         assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), taken
         for one in run.report["rules"]:
             name = one["variant"].split(":")[0]
@@ -68,5 +68,5 @@ def test_the_same_under_mpich(
     assert lines(mpiexec(2, program, env=env, timeout=60)) == plain
     for function in VECTORS:  # an operation that sees more elements says so
         path = profile(tmp_path, {function: chosen[function]})
-        done = mpiexec(2, preload_under_mpich.program("operators"), env=env, timeout=60)
+        done = mpiexec(2, preload_under_mpich.program("elements"), env=env, timeout=60)
         assert (done.returncode, done.stdout) == (0, "ok\n"), function

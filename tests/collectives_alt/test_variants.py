@@ -31,6 +31,8 @@ RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 13)
 
 # Mutants with right results.
 UNTIDY = {"sends_openly_gather", "keeps_a_communicator_scatter"}
+# Needs more calls than the suite makes; the fuzzer finds it.
+SELDOM = {"wrong_once_in_100_bcast"}
 
 # glibc fills fresh memory with garbage: nobody can rely on zeros.
 GARBAGE = {"MALLOC_PERTURB_": "165"}
@@ -92,7 +94,7 @@ def test_every_mistake_is_found(build: Build) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     found = set(re.findall(r"^not ok (\w+) \d+ refused", done.stdout, re.MULTILINE))
     assert "not ok left: 5 blocks of memory on all ranks" in done.stdout
-    assert found == wrong - {"text_symbol", "leaks_once_bcast", *UNTIDY}
+    assert found == wrong - {"text_symbol", "leaks_once_bcast", *UNTIDY, *SELDOM}
     assert len(found) > 30
     library = re.findall(r"^(ok|not ok) MPI_\w+:default ", done.stdout, re.MULTILINE)
     assert library == ["ok"] * 16
