@@ -175,23 +175,26 @@ class Mpi4py:
     name: str = "mpi4py"
 
     def lacks(self) -> str:
-        return (
-            "" if (MPI4PY / "ready").exists() else f"no {MPI4PY}: `make {MPI4PY.name}` fetches it"
-        )
+        return "" if (MPI4PY / "ready").exists() else f"no {MPI4PY}: make build/mpi4py/ready"
 
     def run(self, build: Build, folder: Path, rules: str | None) -> Outcome:
-        words: list[str | Path] = [MPI4PY / "bin" / "python", MPI4PY / "test" / "main.py", "-v"]
-        words += ["-e", "test_(spawn|dynproc)", *(("-i", self.tests) if self.tests else ())]
+        ranks = folder / "ranks"  # of each rank alone: together lines get mixed
+        shutil.rmtree(ranks, ignore_errors=True)
+        words: list[str | Path] = ["--output-filename", ranks, MPI4PY / "bin" / "python"]
+        words += [MPI4PY / "test" / "main.py", "-v", "-e", "test_(spawn|dynproc)"]
+        words += ["-i", self.tests] if self.tests else []
         ended = started(mpirun, build.preload, folder, rules, *words, nprocs=3)
-        said = self.results(ended.done.stderr)
+        said = self.results([one.read_text() for one in ranks.glob("*/rank.*/stderr")])
         none = () if any(one.startswith("Ran") for one in said) else ("no test ran",)
         return Outcome(said, ended.wrong + none, ended.replaced)
 
     @staticmethod
-    def results(output: str) -> tuple[str, ...]:
+    def results(outputs: Sequence[str]) -> tuple[str, ...]:
         """Of all ranks: what failed, and how many tests there were."""
-        ran = re.findall(r"^Ran [1-9]\d* tests|^OK.*|^FAILED.*", output, re.MULTILINE)
-        return tuple(sorted([*ran, *re.findall(r"^(?:FAIL|ERROR): .*", output, re.MULTILINE)]))
+        pattern = re.compile(
+            r"^Ran [1-9]\d* tests|^OK.*|^FAILED.*|^(?:FAIL|ERROR): .*", re.MULTILINE
+        )
+        return tuple(sorted(line for one in outputs for line in pattern.findall(one)))
 
 
 class Imb:

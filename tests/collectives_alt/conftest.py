@@ -80,6 +80,7 @@ def pytest_terminal_summary(
     names = list(APPLICATIONS)
     width = max(map(len, table))
     terminalreporter.section("with and without libplumbline.so")
-    for variant, row in {"variant": dict(zip(names, names, strict=True)), **table}.items():
+    head = ("variant", dict(zip(names, names, strict=True)))
+    for variant, row in [head, *sorted(table.items())]:
         cells = "".join(f"{row.get(name, '-'):<13}" for name in names)
         terminalreporter.line(f"{variant:<{width}}  {cells}".rstrip())
