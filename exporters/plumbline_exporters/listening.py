@@ -60,7 +60,7 @@ class Patience(H11Protocol):
 
 class Sparing(logging.Filter):
     """Lets the same words (before values are put in) through once in QUIET_SECONDS, and says then
-    how many were left out."""
+    how many were left out. What the loop says of sockets comes without a traceback."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,6 +68,8 @@ class Sparing(logging.Filter):
         self._left_out: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == "asyncio":  # it shows where it was; what matters is that it was
+            record.exc_info = None
         words = str(record.msg)[:200]
         if words not in self._last and len(self._last) >= _MOST_WORDS:
             words = "of other kinds"

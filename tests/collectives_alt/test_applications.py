@@ -146,7 +146,7 @@ def test_the_fuzzer_finds_every_mistake(build: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", SELDOM)
 def test_the_fuzzer_finds_what_is_seldom_wrong(build: Build, tmp_path: Path, variant: str) -> None:
     function = SELDOM[variant]
-    fuzzer = Fuzzer(calls=400, ranks=(3,), function=function, mutants=True)
+    fuzzer = Fuzzer(calls=1500, ranks=(3,), function=function, mutants=True)
     assert found_wrong(fuzzer.run(build, tmp_path, rule(function, variant))) == {function}
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from plumbline import recorded
 from plumbline.application import Application, Calls
+from tests.collectives_alt.applications import Hpcc
 from tests.collectives_alt.programs import AS_ROOT, HERE, Build, mpirun
 from tests.collectives_alt.started import Started
-from tests.collectives_alt.test_applications import HPCC
 from tests.collectives_alt.test_preload import RULES
 
 pytestmark = pytest.mark.mpi
@@ -180,12 +180,12 @@ def test_two_jobs_add_up(build: Build, tmp_path: Path) -> None:
     assert (found.nprocs, found.ranks) == (4, 8)
 
 
-@pytest.mark.skipif(not HPCC, reason="no hpcc; install the Debian package")
+@pytest.mark.skipif(not Hpcc.program, reason="no hpcc; install the Debian package")
 def test_hpcc_as_its_counters_say(build: Build, tmp_path: Path) -> None:
     """The report of the same run counts calls in another way, on rank 0."""
-    assert HPCC is not None
+    assert Hpcc.program is not None
     shutil.copy(HERE / "hpccinf.txt", tmp_path)
-    run, calls = recording(build, tmp_path, program=HPCC)
+    run, calls = recording(build, tmp_path, program=Hpcc.program)
     assert (run.done.returncode, run.done.stderr) == (0, "")
     (first,) = (one for one in recorded.ranks(calls) if one.rank == 0)
     seen: dict[str, int] = {}

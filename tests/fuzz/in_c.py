@@ -28,7 +28,7 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
             if path not in left_out and path.parent != loops
         ]
     else:
-        own = [_PRELOAD / f"{one}.c" for one in ("profile", "rule", "classes", "canary")]
+        own = [_PRELOAD / f"{one}.c" for one in ("profile", "rule", "overlap", "classes", "canary")]
         others = []
     driver = [] if clang else [HERE / "replay.c"]
     sanitizers = f"-fsanitize={SANITIZERS}{',fuzzer' if clang else ''}"

@@ -67,7 +67,7 @@ def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) 
     assert run.outcome == "finished", run.reason + run.stderr
     assert all(one.in_force for one in records if isinstance(one, ConfigRecord))
     checks = [one.outcome for one in records if isinstance(one, Check)]
-    assert checks == ["ok"] * len(cases)
+    assert set(checks) == {"ok"} and len(checks) > len(cases)
 
 
 def test_what_is_exported_decides_and_the_rules_alone_do_not(
