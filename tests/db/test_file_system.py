@@ -19,8 +19,8 @@ MOUNTS = """\
 40 22 0:45 / /home rw shared:2 master:7 - nfs4 server:/home rw,vers=4.2
 41 40 8:2 / /home/local rw - xfs /dev/sdb1 rw
 42 22 0:50 / /my\\040data rw - fuse.sshfs me@there: rw
-43 22 0:51 / /work rw - autofs systemd-1 rw
-44 43 0:52 / /work rw - lustre mds@tcp:/work rw
+43 22 0:51 / /scratch rw - autofs systemd-1 rw
+44 43 0:52 / /scratch rw - lustre mds@tcp:/scratch rw
 45 22 0:53 / /image ro - fuse.squashfuse image.sqfs ro
 46 22 0:54 / /box rw - overlay overlay rw
 """
@@ -42,7 +42,7 @@ def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("/homes/x.db", None),
         ("/home/local/x.db", None),
         ("/my data/x.db", "fuse.sshfs"),
-        ("/work/x.db", "lustre"),
+        ("/scratch/x.db", "lustre"),
         ("/image/x.db", None),
         ("/box/x.db", None),
     ],
