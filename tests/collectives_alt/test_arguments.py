@@ -57,16 +57,14 @@ def test_what_the_library_refuses_reaches_it(build: Build, tmp_path: Path, turn:
 
 
 @pytest.mark.parametrize("turn", [0, 5])
-def test_the_same_under_mpich(
-    build: Build, preload_under_mpich: Build, tmp_path: Path, turn: int
-) -> None:
-    program, chosen = preload_under_mpich.program("refused"), turns(build)[turn]
+def test_the_same_under_mpich(build: Build, under_mpich: Build, tmp_path: Path, turn: int) -> None:
+    program, chosen = under_mpich.program("refused"), turns(build)[turn]
     plain = lines(mpiexec(2, program, env={}, timeout=60))
     assert sum("handler 1" in line for line in plain) > len(plain) / 2
     path = profile(tmp_path, chosen)
-    env = {"LD_PRELOAD": str(preload_under_mpich.preload), "PLUMBLINE_PROFILE": str(path)}
+    env = {"LD_PRELOAD": str(under_mpich.preload), "PLUMBLINE_PROFILE": str(path)}
     assert lines(mpiexec(2, program, env=env, timeout=60)) == plain
     for function in VECTORS:  # an operation that sees more elements says so
         path = profile(tmp_path, {function: chosen[function]})
-        done = mpiexec(2, preload_under_mpich.program("elements"), env=env, timeout=60)
+        done = mpiexec(2, under_mpich.program("elements"), env=env, timeout=60)
         assert (done.returncode, done.stdout) == (0, "ok\n"), function

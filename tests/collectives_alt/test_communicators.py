@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import ROOM, Build, compile_program, mpiexec, mpirun
+from tests.collectives_alt.programs import Build, mpiexec, mpirun
 from tests.collectives_alt.started import Started, rule, turns
 
 pytestmark = pytest.mark.mpi
@@ -69,21 +69,19 @@ def test_nothing_is_done_before_a_call_is_left(build: Build, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("arguments", [("1500",), ("5", "own")])
 def test_an_application_with_most_of_mpichs_context_ids(
-    preload_under_mpich: Build, tmp_path: Path, arguments: tuple[str, ...]
+    under_mpich: Build, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """MPICH has 2048 of them."""
-    done = under_mpich(preload_under_mpich, tmp_path, ALL, "crowd", *arguments)
+    done = by_mpiexec(under_mpich, tmp_path, ALL, "crowd", *arguments)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert "calls were left to the library" in done.stderr
 
 
 @pytest.mark.parametrize("more", ["", " nodes=1-1"])
-def test_an_application_with_all_of_them(
-    preload_under_mpich: Build, tmp_path: Path, more: str
-) -> None:
+def test_an_application_with_all_of_them(under_mpich: Build, tmp_path: Path, more: str) -> None:
     """Who shares a node is asked by a communicator too."""
-    done = under_mpich(
-        preload_under_mpich, tmp_path, ALL.replace("=0-inf", f"=0-inf{more}"), "crowd", "0", "own"
+    done = by_mpiexec(
+        under_mpich, tmp_path, ALL.replace("=0-inf", f"=0-inf{more}"), "crowd", "0", "own"
     )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
@@ -117,13 +115,13 @@ def test_jobs_with_different_rules(build: Build, tmp_path: Path, kind: str, reco
 
 
 @pytest.mark.parametrize("kind", ["without", "others"])
-def test_jobs_under_mpich(preload_under_mpich: Build, tmp_path: Path, kind: str) -> None:
-    done = under_mpich(
-        preload_under_mpich,
+def test_jobs_under_mpich(under_mpich: Build, tmp_path: Path, kind: str) -> None:
+    done = by_mpiexec(
+        under_mpich,
         tmp_path,
         ALL,
         "jobs",
-        *other_job(preload_under_mpich, tmp_path, kind),
+        *other_job(under_mpich, tmp_path, kind),
         nprocs=1,
     )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
@@ -135,12 +133,12 @@ def test_callbacks_in_finalize(build: Build, tmp_path: Path) -> None:
     assert run.done.stdout == "before ok\nself ok\nworld ok\n"
 
 
-def test_callbacks_in_finalize_of_mpich(preload_under_mpich: Build, tmp_path: Path) -> None:
-    done = under_mpich(preload_under_mpich, tmp_path, ALL, "farewell", "world")
+def test_callbacks_in_finalize_of_mpich(under_mpich: Build, tmp_path: Path) -> None:
+    done = by_mpiexec(under_mpich, tmp_path, ALL, "farewell", "world")
     assert (done.returncode, done.stdout) == (0, "before ok\nself ok\nworld ok\n"), done.stderr
 
 
-def under_mpich(
+def by_mpiexec(
     build: Build, folder: Path, rules: str, program: str, *arguments: str, nprocs: int = 2
 ) -> subprocess.CompletedProcess[str]:
     profile = folder / "site.profile"
@@ -149,24 +147,13 @@ def under_mpich(
     return mpiexec(nprocs, build.program(program), *arguments, env=env, timeout=60)
 
 
-@pytest.fixture(scope="module")
-def scratch(build: Build) -> str:
-    sources = [str(path) for path in sorted((ROOM / "preload").glob("*.c"))]
-    sources.append(str(ROOM / "common" / "next.c"))
-    options = ['-DPL_VERSION="test"', "-DPL_PRELOAD", "-pthread"]
-    compile_program(build, "scratch", ["scratch.c", *sources], options=options)
-    return "scratch"
-
-
 @pytest.mark.parametrize("vectors", [2, 6])
-def test_scratch_memory_of_all_communicators(
-    build: Build, tmp_path: Path, scratch: str, vectors: int
-) -> None:
+def test_scratch_memory_of_all_communicators(build: Build, tmp_path: Path, vectors: int) -> None:
     """24 communicators, whose vectors of 64 KiB do not fit; nothing falls through for that."""
     profile = tmp_path / "profile"
     cap = vectors * 80_000
     profile.write_text(f"plumbline-profile 1\nmemory bytes={cap}\n{ALL}\n")
     env = {"PLUMBLINE_PROFILE": str(profile)}
-    done = mpirun(2, build.program(scratch), str(cap), env=env, timeout=40)
+    done = mpirun(2, build.program("scratch"), str(cap), env=env, timeout=40)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "in turn 1 at the same time 1 left 0\n"

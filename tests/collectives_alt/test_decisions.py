@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import HERE, ROOM, Build, compile_program, mpirun
+from tests.collectives_alt.programs import Build, mpirun
 from tests.collectives_alt.started import Started, rule, turns
 
 pytestmark = pytest.mark.mpi
@@ -74,10 +73,7 @@ def test_both_classes_and_those_that_commute(build: Build, tmp_path: Path) -> No
 
 @pytest.fixture(scope="module")
 def split_nodes(build: Build) -> Path:
-    library = build.program("split_nodes.so")
-    command = ["mpicc", "-shared", "-fPIC", "-Wall", "-Werror", "split_nodes.c", "-o", str(library)]
-    subprocess.run(command, check=True, cwd=HERE, timeout=60)
-    return library
+    return build.program("split_nodes.so")
 
 
 @pytest.mark.parametrize(
@@ -230,22 +226,10 @@ def test_an_empty_signature_is_the_same_in_any_type(build: Build, tmp_path: Path
         ), chosen
 
 
-@pytest.fixture(scope="module")
-def memory(build: Build) -> str:
-    sources = [str(path) for path in sorted((ROOM / "preload").glob("*.c"))]
-    sources.append(str(ROOM / "common" / "next.c"))
-    # As in libplumbline.so: calls that are not replaced go to what is behind this program.
-    options = ['-DPL_VERSION="test"', "-DPL_PRELOAD"]
-    compile_program(build, "memory", ["memory.c", *sources], options=options)
-    return "memory"
-
-
 @pytest.mark.parametrize(
     ("cap", "standard"), [(0, False), (5000, False), (70_000, False), (300_000, False), (0, True)]
 )
-def test_the_cap_of_memory(
-    build: Build, tmp_path: Path, memory: str, cap: int, standard: bool
-) -> None:
+def test_the_cap_of_memory(build: Build, tmp_path: Path, cap: int, standard: bool) -> None:
     profile = tmp_path / "profile"
     line = "" if standard else f"memory bytes={cap}\n"
     variants = {
@@ -257,7 +241,7 @@ def test_the_cap_of_memory(
     profile.write_text(f"plumbline-profile 1\n{line}{rules}\n")
     done = mpirun(
         3,
-        build.program(memory),
+        build.program("memory"),
         str(64 << 20 if standard else cap),
         env={"PLUMBLINE_PROFILE": str(profile)},
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import AS_ROOT, Build, compile_program, mpirun
+from tests.collectives_alt.programs import AS_ROOT, Build, mpirun
 from tests.hosts import Hosts
 
 pytestmark = pytest.mark.mpi
@@ -19,8 +19,6 @@ CHECKS = 14
 
 @pytest.fixture(scope="module")
 def program(build: Build) -> Path:
-    wrapped = ["-Wl,--wrap=PMPI_Comm_split_type"]
-    compile_program(build, "two_levels", ["two_levels.c"], options=wrapped)
     return build.program("two_levels")
 
 

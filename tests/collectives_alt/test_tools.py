@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import HERE, WARNINGS, Build, mpirun
+from tests.collectives_alt.programs import Build, mpirun
 
 pytestmark = pytest.mark.mpi
 
@@ -20,10 +19,7 @@ rule function=MPI_Allreduce nprocs=4-4 bytes=400-65536 variant=allreduce_as_redu
 
 @pytest.fixture(scope="module")
 def tool(build: Build) -> Path:
-    target = build.folder / "tool.so"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", *WARNINGS, "-shared", "-fPIC"]
-    subprocess.run([build.mpicc, *flags, "tool.c", "-o", target], check=True, cwd=HERE, timeout=60)
-    return target
+    return build.program("tool.so")
 
 
 def counted(build: Build, folder: Path, *preloaded: Path) -> tuple[list[int], dict[str, int]]:

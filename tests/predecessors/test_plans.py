@@ -15,7 +15,7 @@ from plumbline import guidelines
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Header
-from tests.collectives_alt.programs import PARSER
+from tests.collectives_alt.programs import make
 from tests.probes.launch import ROOT, Launch, Probe
 
 FIRST = "plumbline-plan 1\n"
@@ -97,7 +97,7 @@ def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
     )
     assert launch.code == 0, launch.stderr
     (record,) = launch.samples
-    assert 1 < len(record.ns) < 1_000_000
+    assert 0 < len(record.ns) < 1_000_000
     assert record.budget_spent
 
 
@@ -280,19 +280,9 @@ PROFILE_KEYS = (
 
 
 @pytest.fixture(scope="module")
-def profiles(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The parser of profiles as a program (tests/collectives_alt/profiles.c)."""
-    program, room = tmp_path_factory.mktemp("profiles") / "profiles", ROOT / "collectives-alt"
-    subprocess.run(
-        [
-            *("mpicc", "-std=c11", "-D_GNU_SOURCE", f"-I{room}", f"-I{room}/common"),
-            *(ROOT / "tests" / "collectives_alt" / "profiles.c", *PARSER),
-            *(build / "libcollectives-alt.a", "-lm", "-o", program),
-        ],
-        check=True,
-        timeout=60,
-    )
-    return program
+def profiles() -> Path:
+    """The parser of profiles as a program."""
+    return make("profiles").program("profiles")
 
 
 def parsed(program: Path, rule: str) -> tuple[int, str]:

@@ -81,10 +81,10 @@ def test_every_collective_beside_work(probe: Probe, ranks: int) -> None:
 def test_a_library_whose_overlap_is_known(
     probe: Probe, progress: Path, bench: str, mode: str
 ) -> None:
-    """Messages of 300 us beside 600 us of work: the shortest of 30 times, as others use the cores
-    too."""
+    """Messages of 300 us beside 600 us of work: the shortest of 200 times, as others use the
+    cores too."""
     known = {"LD_PRELOAD": str(progress), "PROGRESS": mode, "PROGRESS_NS": "300000"}
-    line = f"overlap id=0 bench={bench} bytes=8 work_ns=600000 triples=30\n"
+    line = f"overlap id=0 bench={bench} bytes=8 work_ns=600000 triples=200\n"
 
     def check() -> None:
         for one in overlaps(probe.run(line, 2, environment=known)):
