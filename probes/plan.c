@@ -125,7 +125,8 @@ static bool take_case(struct pl_parser *parser, char **rest)
                           .config = PL_CONFIG_DEFAULT,
                           .type = pl_type_by_name("MPI_BYTE"),
                           .op = pl_op_by_name("MPI_BOR"),
-                          .least = -1};
+                          .least = -1,
+                          .mean = -1};
     parser->current = c;
     parser->type_name = parser->op_name = NULL;
     return take_tokens(parser, "case", pl_case_keys, pl_case_key_count, rest) &&

@@ -47,6 +47,7 @@ struct pl_case {
     int reps;
     int calls;                /* of a trial, which is only checked; 0: the case is timed */
     long long least;          /* of a trial: its volumes are between this and `bytes` */
+    long long mean;           /* of a trial: of its volumes, at most, where they are drawn */
     int64_t delay_ns;         /* planted: a busy wait after the call, on every rank */
     const struct pl_use *use; /* NULL: start scheme and run time are the plan's */
 };

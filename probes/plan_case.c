@@ -124,6 +124,15 @@ static bool take_least(struct pl_parser *parser, const char *value)
     return true;
 }
 
+static bool take_mean(struct pl_parser *parser, const char *value)
+{
+    uint64_t bytes;
+    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
+        return false;
+    parser->current->mean = (long long)bytes;
+    return true;
+}
+
 static bool take_delay(struct pl_parser *parser, const char *value)
 {
     uint64_t ns;
@@ -146,6 +155,7 @@ const struct pl_key pl_case_keys[] = {
     {"reps", take_reps, false},
     {"calls", take_calls, false},
     {"least", take_least, false},
+    {"mean", take_mean, false},
     {"delay_ns", take_delay, false},
     {"use", pl_take_use, false},
 };
@@ -158,13 +168,18 @@ static bool finish_trial(struct pl_parser *parser)
     if (c->calls == 0) {
         if (c->reps == 0)
             c->reps = 10;
-        return c->least < 0 ||
-               pl_refuse_token(parser, "least", "…", "it is of a trial; add calls=…");
+        return (c->least < 0 && c->mean < 0) ||
+               pl_refuse_token(parser, c->least < 0 ? "mean" : "least", "…",
+                               "it is of a trial; add calls=…");
     }
     if (c->least < 0)
         c->least = c->bytes;
+    if (c->mean < 0)
+        c->mean = c->bytes;
     if (c->least > c->bytes)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
+    if (c->mean < c->least || c->mean > c->bytes)
+        return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
     if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty)
         return pl_refuse_token(parser, "calls", "…",
                                "a trial is only checked; leave out reps, delay_ns, use and "

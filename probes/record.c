@@ -187,6 +187,7 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     if (c->calls) {
         pl_json_integer(json, "calls", c->calls);
         pl_json_integer(json, "least", c->least);
+        pl_json_integer(json, "mean", c->mean);
     }
     if (c->use)
         pl_json_text(json, "use", c->use->name);

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
 from tests.hosts import two_hosts  # noqa: F401
 from tests.impi import intel_mpi  # noqa: F401
 from tests.slurm import slurm  # noqa: F401
 
 
 def pytest_configure() -> None:
-    """What a shell in the background or nohup ignores, tests and what they start would too."""
+    # What a shell in the background or nohup ignores, tests and what they start would ignore too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # How long an example takes says how busy the machine is.
+    settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any")

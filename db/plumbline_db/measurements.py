@@ -113,11 +113,11 @@ def _put_cases(
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
             """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least,
+                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean,
                    begun, outcome, detail)
                VALUES (:run, :case, :function, :variant, :config, :configuration,
                    :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :use,
-                   :calls, :least, :begun, :outcome, :detail)
+                   :calls, :least, :mean, :begun, :outcome, :detail)
                RETURNING number""",
             msgspec.structs.asdict(record)
             | {
@@ -152,7 +152,7 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
     ]
     cases = db.rows(
         """SELECT case_id, function, variant, config, bytes, bytes_moved, type, op, root, reps,
-                  delay_ns, ranks, use, calls, least, begun, outcome, detail
+                  delay_ns, ranks, use, calls, least, mean, begun, outcome, detail
            FROM measurement WHERE run = :run ORDER BY number""",
         key,
     )

@@ -112,7 +112,7 @@ class Planned:
         number, reps = values.pop("id"), self._set.nrep_max if self._set.nrep else 10
         known: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
         if "calls" in values:  # a trial is not timed
-            known |= {"reps": 0, "least": values["bytes"]}
+            known |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
         return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
 
     @property

@@ -100,6 +100,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     use: str = ""
     calls: Count = 0
     least: Count = 0
+    mean: Count = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):

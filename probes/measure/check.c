@@ -1,6 +1,7 @@
 #include "measure/check.h"
 
 #include "measure/data.h"
+#include "measure/early.h"
 #include "measure/expected.h"
 #include "measure/types.h"
 #include "restrictions.h"
@@ -132,12 +133,21 @@ static enum pl_outcome call(const struct pl_arguments *arguments, const struct p
                             const struct place *place, const struct pl_buffers *buffers,
                             uint64_t seed, char *detail, size_t size)
 {
+    const bool waits = c->function == PL_FN_barrier && !c->empty;
+    const int late = (int)(seed % (uint64_t)place->world->size);
     char text[MPI_MAX_ERROR_STRING];
     pl_check_prepare(arguments, c, place->world, buffers, seed);
     memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
+    const int early = waits ? pl_early_before(place->world, late) : -1;
     pl_config_enter(place->config);
     int rc = c->run(&arguments->call);
     pl_config_leave(place->config);
+    if (waits)
+        pl_early_after(place->world, late);
+    if (rc == MPI_SUCCESS && early >= 0) {
+        snprintf(detail, size, "rank %d had left before this one entered", early);
+        return PL_WRONG;
+    }
     if (rc == MPI_SUCCESS)
         return pl_check_compare(arguments, c, buffers, detail, size);
     pl_error_text(rc, text);
@@ -174,21 +184,24 @@ static enum pl_outcome check(const struct pl_case *c, const struct place *place,
 }
 
 /* The volume of a call of a trial: of every count in turn, where there are calls for all; else the
- * ends, and draws from between them, half of them even and half even on a logarithmic scale. */
+ * ends, and draws from between them, half of them even and half even on a logarithmic scale. As many
+ * as c->mean allows are from the whole range, the others up to that. */
 static long long draw_bytes(struct pl_random *random, const struct pl_case *c, int ranks,
                             int number)
 {
     const size_t size = pl_types[c->type].size;
-    const long long span = c->bytes - c->least;
+    const long long whole = c->bytes - c->least;
     const long long step =
         pl_shape_of(c->function, 1, size, ranks, 0, 0).total * (long long)size; /* Barrier: 0 */
 
     if (step == 0)
         return c->bytes;
-    if (span / step < c->calls)
-        return c->least + number % (span / step + 1) * step;
+    if (whole / step < c->calls)
+        return c->least + number % (whole / step + 1) * step;
     if (number < 2)
         return number == 0 ? c->least : c->bytes;
+    const bool wide = pl_random_unit(random) * (double)c->bytes < (double)c->mean;
+    const long long span = wide ? whole : c->mean - c->least;
     double at = pl_random_unit(random);
     if (number % 2 == 0)
         return c->least + (long long)(at * (double)(span + 1));

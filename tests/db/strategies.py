@@ -210,6 +210,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             use=text,
             calls=small,
             least=counts,
+            mean=counts,
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]

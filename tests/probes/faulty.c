@@ -58,6 +58,15 @@ int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype ty
     return rc;
 }
 
+/* Waits for nobody: always, or once in a while. */
+int MPI_Barrier(MPI_Comm comm)
+{
+    static int calls;
+    calls++;
+    return fault("open") || (fault("seldom_open") && calls % 20 == 0) ? MPI_SUCCESS
+                                                                       : PMPI_Barrier(comm);
+}
+
 /* Only the root's receive buffer is significant. */
 int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)

@@ -81,6 +81,27 @@ def test_trials_find_what_a_check_does_not(probe: Probe, fault: str) -> None:
     assert launch.samples == []
 
 
+def test_a_barrier_that_does_not_wait(probe: Probe) -> None:
+    trial = "function=MPI_Barrier bytes=0 calls=300"
+    launch = run(probe, "open", f"case id=0 function=MPI_Barrier bytes=0\ncase id=1 {trial}\n")
+    seldom = run(
+        probe, "seldom_open", f"case id=0 function=MPI_Barrier bytes=0\ncase id=1 {trial}\n"
+    )
+    assert [one.outcome for one in launch.checks.values()] == ["wrong", "wrong"]
+    assert re.match(r"rank \d: rank \d had left before this one entered", launch.checks[0].detail)
+    assert seldom.checks[1].outcome == "wrong" and launch.samples == []
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_trials_over_a_wide_range_have_few_large_volumes(probe: Probe, ranks: int) -> None:
+    """One call in a hundred is wrong, in a range whose ends are far apart."""
+    line = f"case id=0 {ALLREDUCE.rpartition(' bytes')[0]} bytes=4000000 least=64 mean=65536 calls=1000"
+    faults = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "hundredth"}
+    launch = probe.run(f"{line}\n", ranks, faults)
+    assert launch.code == 0, launch.stderr
+    assert launch.checks[0].outcome == "wrong"
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 5])
 def test_trials_of_every_function_are_right(probe: Probe, ranks: int) -> None:
     """What a rank computes alone is what the library gives: all functions, types and roots."""

@@ -26,7 +26,9 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANT = "allreduce_recursive_doubling"
+BARRIER = "barrier_dissemination"
 SIZES = [256, 1024, 4096]
+WIDE = [256, 16384, 1048576]
 # What the planted variant does in place of `return run(call);`. The counts are of MPI_BYTE: 333 and
 # what is no power of two are measured by no table.
 PLANTED = {

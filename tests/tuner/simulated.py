@@ -330,6 +330,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     use=values.get("use", ""),
                     calls=int(values.get("calls", 0)),
                     least=int(values.get("least", 0)),
+                    mean=int(values.get("mean", 0)),
                 )
             )
     return settings, configs, cases

@@ -58,8 +58,11 @@ def test_a_rule_is_tried_over_its_range_with_the_types_of_applications() -> None
 def test_rules_without_an_end_and_large_ones_have_bounds() -> None:
     found = trials(tuned("MPI_Gather", "binomial", 0, UNBOUNDED_BYTES), SETTINGS, SIZES)
     assert {one.bytes for one in found} == {2 * 4096}
-    (large, *_) = trials(tuned("MPI_Gather", "binomial", 0, 1 << 30), SETTINGS, SIZES)
-    assert large.calls == 20
+    assert found[0].calls == CALLS
+    (wide, *_) = trials(tuned("MPI_Gather", "binomial", 64, 1 << 30), SETTINGS, SIZES)
+    assert wide.calls == CALLS and 64 < wide.mean < 1 << 20
+    (large, *_) = trials(tuned("MPI_Gather", "binomial", 1 << 28, 1 << 30), SETTINGS, SIZES)
+    assert large.calls == 100 and large.mean == large.least
 
 
 def test_what_is_right_is_said_and_not_tried_again(db: Database, campaign: Campaign) -> None:

@@ -69,7 +69,8 @@ class PlanCase(msgspec.Struct, frozen=True):
     on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
     `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
     all, else the first ones; `use` is the way it is called ("": the plan's); `data` None means the
-    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`."""
+    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`, whose mean is
+    at most `mean`."""
 
     function: str
     bytes: int
@@ -83,6 +84,7 @@ class PlanCase(msgspec.Struct, frozen=True):
     data: Data | None = None
     calls: int = 0
     least: int = 0
+    mean: int = 0
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -221,7 +223,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def _how_often_called(self, case: PlanCase) -> str:
         if case.calls:
-            return f" calls={case.calls} least={case.least}"
+            return f" calls={case.calls} least={case.least} mean={case.mean}"
         return "" if self.nrep else f" reps={case.reps or self._reps(case)}"
 
     def _how_often(self) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from plumbline.circumstances import everywhere
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase
@@ -23,9 +25,10 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 CALLS = 1000
 MOST_CALLS = 5000
 _OTHERS = 200  # with each of the other types
-_FEWEST = 20
-# Data of all ranks in a trial: with larger messages there are fewer calls.
+# Data of all ranks in a trial. Large volumes are rare in it; where the smallest are too large for as
+# many calls, there are fewer.
 _MOST_BYTES = 256 << 20
+_FEWEST = 100
 _BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
 
 
@@ -102,20 +105,16 @@ def trials(
         most = max(winner.bytes_from, _BEYOND * largest if unbounded else winner.bytes_to)
         here = PlanCase(function, most, least=winner.bytes_from)
         kinds = dict.fromkeys(one.data for one in everywhere(settings, here, crowded=False))
-        room = max(_FEWEST, _MOST_BYTES // max(1, most * settings.nprocs))
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION
             counts = most - winner.bytes_from + 1
-            wanted = (max(CALLS, counts) if counts <= MOST_CALLS else CALLS) if own else _OTHERS
-            found.append(
-                PlanCase(
-                    function,
-                    most,
-                    least=winner.bytes_from,
-                    calls=min(wanted, room),
-                    data=data,
-                )
-            )
+            every = counts <= MOST_CALLS and counts * most * settings.nprocs <= 2 * _MOST_BYTES
+            wanted = (max(CALLS, counts) if every else CALLS) if own else _OTHERS
+            fewest = max(1, winner.bytes_from) * settings.nprocs
+            calls = min(wanted, max(_FEWEST, _MOST_BYTES // fewest))
+            mean = _MOST_BYTES // (calls * settings.nprocs)
+            mean = min(most, max(winner.bytes_from, mean))
+            found.append(replace(here, calls=calls, mean=mean, data=data))
     return found
 
 

@@ -2,7 +2,8 @@
 
 That is a bound for what was measured on the global clock (from the first start to the last end).
 Of the largest local time after a barrier it is one where every rank waits for all others: the rank
-that starts first ends after a message of the one that starts last."""
+that starts first ends after a message of the one that starts last. A barrier is not among them:
+whether its ranks wait is seen in each check of it (probes/measure/early.h)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,6 @@ _ALL_WAIT = frozenset(
         "MPI_Allreduce",
         "MPI_Alltoall",
         "MPI_Alltoallv",
-        "MPI_Barrier",
         "MPI_Reduce_scatter",
         "MPI_Reduce_scatter_block",
     }
