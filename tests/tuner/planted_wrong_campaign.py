@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,28 +26,68 @@ from tests.tuner import shim
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
-VARIANT = "allreduce_recursive_doubling"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What a variant does in place of `return run(call);`, and where it would win."""
+
+    body: str
+    variant: str = "allreduce_recursive_doubling"
+    sizes: tuple[int, ...] = (256, 1024, 4096)
+
+    @property
+    def folder(self) -> str:
+        return self.variant.partition("_")[0]
+
+    @property
+    def function(self) -> str:
+        return f"MPI_{self.folder.capitalize()}"
+
+    @property
+    def table(self) -> dict[str, list[str]]:
+        """A barrier has no sizes, and none of the guidelines that compare them."""
+        if self.function == "MPI_Barrier":
+            return {"guidelines": ["PL2"]}
+        return {"guidelines": ["GL12"], "functions": [self.function]}
+
+    @property
+    def source(self) -> Path:
+        name = self.variant.removeprefix(f"{self.folder}_")
+        return Path("collectives-alt", self.folder, f"{name}.c")
+
+
+RIGHT = "return run(call);"
+SELDOM = "static int calls; return ++calls % 100 == 0 ? MPI_SUCCESS : run(call);"
 BARRIER = "barrier_dissemination"
-SIZES = [256, 1024, 4096]
-WIDE = [256, 16384, 1048576]
-# What the planted variant does in place of `return run(call);`. The counts are of MPI_BYTE: 333 and
-# what is no power of two are measured by no table.
+# The counts are of MPI_BYTE: 333 and what is no power of two are measured by no table.
 PLANTED = {
-    "none": "return run(call);",
-    "second call": """static char seen[1 << 16];
-        return seen[call->recvcount & 65535]++ ? MPI_SUCCESS : run(call);""",
-    "one in a hundred": """static int calls;
-        return ++calls % 100 == 0 ? MPI_SUCCESS : run(call);""",
-    "one count": "return call->recvcount == 333 ? MPI_SUCCESS : run(call);",
-    "no power of two": """const int n = call->recvcount;
-        return n & (n - 1) ? MPI_SUCCESS : run(call);""",
-    "past the buffer": """const int rc = run(call);
+    "none": Planted(RIGHT),
+    "second call": Planted(
+        """static char seen[1 << 16];
+        return seen[call->recvcount & 65535]++ ? MPI_SUCCESS : run(call);"""
+    ),
+    "one in a hundred": Planted(SELDOM),
+    "one in a hundred, wide": Planted(SELDOM, sizes=(256, 16384, 1048576)),
+    "one count": Planted("return call->recvcount == 333 ? MPI_SUCCESS : run(call);"),
+    "no power of two": Planted(
+        """const int n = call->recvcount;
+        return n & (n - 1) ? MPI_SUCCESS : run(call);"""
+    ),
+    "past the buffer": Planted(
+        """const int rc = run(call);
         ((char *)call->recvbuf)[call->recvcount] ^= call->recvtype == MPI_BYTE;
-        return rc;""",
-    "into the send buffer": """const int rc = run(call);
+        return rc;"""
+    ),
+    "into the send buffer": Planted(
+        """const int rc = run(call);
         if (call->sendbuf != MPI_IN_PLACE && call->recvcount > 0)
             *(char *)call->sendbuf ^= 1;
-        return rc;""",
+        return rc;"""
+    ),
+    "none, barrier": Planted(RIGHT, BARRIER),
+    "waits for nobody": Planted("(void)run; (void)call; return MPI_SUCCESS;", BARRIER),
+    "seldom waits for nobody": Planted(SELDOM, BARRIER),
 }
 
 
@@ -66,13 +107,13 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prefix
 
 
-def plant(prefix: Path, body: str) -> None:
-    source = Path("collectives-alt/allreduce/recursive_doubling.c")
-    text = (ROOT / source).read_text()
-    head, found, tail = text.partition("const struct pl_variant")
+def plant(prefix: Path, one: Planted) -> None:
+    for other in PLANTED.values():
+        shutil.copy2(ROOT / other.source, prefix / other.source)
+    head, found, tail = (ROOT / one.source).read_text().partition("const struct pl_variant")
     assert found and ".run = run," in tail
-    planted = f"static int planted(const struct pl_call *call)\n{{\n{body}\n}}\n\n"
-    (prefix / source).write_text(
+    planted = f"static int planted(const struct pl_call *call)\n{{\n{one.body}\n}}\n\n"
+    (prefix / one.source).write_text(
         head + planted + found + tail.replace(".run = run,", ".run = planted,")
     )
     (build,) = (prefix / "libexec/plumbline").iterdir()
@@ -91,17 +132,17 @@ def _plain_environment() -> dict[str, str]:
 def test_what_is_wrong_somewhere_is_not_exported(
     tmp_path: Path, programs: Path, kind: str, nprocs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(programs, PLANTED[kind])
+    one = PLANTED[kind]
+    plant(programs, one)
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(programs))
-    tool = shim.build(tmp_path, "mpicc", {"MPI_Allreduce": (1, 8192, 60_000)})
+    tool = shim.build(tmp_path, "mpicc", {one.function: (0, 1 << 24, 60_000)})
     settings = load(
         None,
         {
             "nprocs": nprocs,
-            "sizes": SIZES,
-            "functions": ["MPI_Allreduce"],
-            "guidelines": ["GL12"],
-            "variants": [VARIANT],
+            "sizes": one.sizes,
+            **one.table,
+            "variants": [one.variant],
             "preload": [str(tool)],
         },
     )
@@ -113,16 +154,16 @@ def test_what_is_wrong_somewhere_is_not_exported(
         started = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, started.id, ranks)
         loop.Loop(lab, bench, started, settings, tmp_path / "out").run()
-        kept = [one for one in winners.get(db, started.id) if one.variant == VARIANT]
-        said = [one.text for one in events.get(db, started.id)]
+        kept = [winner for winner in winners.get(db, started.id) if winner.variant == one.variant]
+        said = [event.text for event in events.get(db, started.id)]
         wrong = runs.wrong(db, started.id)
     exported = "".join(file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file())
-    if kind == "none":
+    if one.body == RIGHT:
         assert kept, said  # it is what would have won
-        assert VARIANT in exported
+        assert one.variant in exported
         assert wrong == []
     else:
         assert kept == [], said
-        assert f"variant={VARIANT}" not in exported
+        assert f"variant={one.variant}" not in exported
         assert wrong
-        assert any("rank" in one.detail for one in wrong)
+        assert any("rank" in check.detail for check in wrong)

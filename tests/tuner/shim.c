@@ -23,6 +23,9 @@
 #ifndef SHIM_ALLGATHER
 #define SHIM_ALLGATHER NEVER
 #endif
+#ifndef SHIM_BARRIER
+#define SHIM_BARRIER NEVER
+#endif
 #ifndef SHIM_SCAN
 #define SHIM_SCAN NEVER
 #endif
@@ -32,7 +35,8 @@ struct slow {
 };
 
 static const struct slow allreduce = SHIM_ALLREDUCE, reduce = SHIM_REDUCE, gather = SHIM_GATHER,
-                         bcast = SHIM_BCAST, allgather = SHIM_ALLGATHER, scan = SHIM_SCAN;
+                         bcast = SHIM_BCAST, allgather = SHIM_ALLGATHER, scan = SHIM_SCAN,
+                         barrier = SHIM_BARRIER;
 
 static long long now_ns(void)
 {
@@ -80,6 +84,12 @@ int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, M
 {
     wait_for(&scan, count, type, 1);
     return PMPI_Scan(sendbuf, recvbuf, count, type, op, comm);
+}
+
+int MPI_Barrier(MPI_Comm comm)
+{
+    wait_for(&barrier, 0, MPI_BYTE, 1);
+    return PMPI_Barrier(comm);
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)

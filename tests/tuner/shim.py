@@ -14,6 +14,7 @@ FUNCTIONS = (
     "MPI_Bcast",
     "MPI_Allgather",
     "MPI_Scan",
+    "MPI_Barrier",
 )
 
 
