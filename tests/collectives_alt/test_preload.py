@@ -241,7 +241,7 @@ def test_a_report_is_not_written_through_a_link(build: Build, tmp_path: Path) ->
     precious = tmp_path / "precious"
     precious.write_text("precious")
     (tmp_path / "report.json.part").symlink_to(precious)
-    assert Started(build, tmp_path, None, nprocs=1).report["in_force"] is False
+    assert Started(build, tmp_path, None).report["in_force"] is False
     assert precious.read_text() == "precious"
 
 
