@@ -59,10 +59,10 @@ def require(path: Path, top: Path) -> None:
 
 
 def require_closed(folder: Path) -> None:
-    """Raises PlumblineError where somebody else may rename what lies in the folder, or in one above,
-    by the way that its name goes or by the one that it leads to: their owners, and who else may
-    write there, if no sticky bit keeps him from what is not his. As root counts whom / belongs to:
-    in a container root may have another number."""
+    """Raises PlumblineError where somebody else may rename what lies in the folder or in one above,
+    by its name or by where that leads: their owners, and who else may write there, if no sticky bit
+    keeps him from what is not his. As root counts whom / belongs to: in a container root may have
+    another number."""
     trusted = {os.geteuid(), 0, Path("/").stat().st_uid}
     real = folder.resolve()
     for one in dict.fromkeys((folder, *folder.parents, real, *real.parents)):

@@ -53,9 +53,7 @@ def judge(plan: str, records: list[ProbeRecord], seconds: float = math.inf) -> N
     planned.end()
 
 
-def refused(
-    plan: str, records: list[ProbeRecord], message: str, seconds: float = math.inf
-) -> None:
+def refused(plan: str, records: list[ProbeRecord], message: str, seconds: float = math.inf) -> None:
     with pytest.raises(UnplannedError, match=message):
         judge(plan, records, seconds)
 

@@ -194,7 +194,7 @@ def test_nobody_puts_another_job_in_the_place_of_one_that_waits(
         os.chown(home, 4321, -1)
     else:
         pytest.skip("only root gives folders away")
-    with pytest.raises(PlumblineError, match="jobs (can be written to by others|belongs to)"):
+    with pytest.raises(PlumblineError, match=r"jobs (can be written to by others|belongs to)"):
         scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
     assert not scheduler.submitted()
     os.chown(home, os.geteuid(), -1)
