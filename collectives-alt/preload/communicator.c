@@ -116,15 +116,6 @@ static long long stand_in(const struct pl_active_rule *first, int count, int p)
     return best;
 }
 
-static void insert(struct pl_choice *choice, struct pl_active_rule *rule, bool stands_in)
-{
-    struct pl_option *options = choice->options;
-    int i = choice->count++;
-    for (; i > 0 && options[i - 1].bytes.from > rule->rule->bytes.from; i--)
-        options[i] = options[i - 1];
-    options[i] = (struct pl_option){rule->rule->bytes, rule, stands_in, false};
-}
-
 /* Decided by the profile and the communicator alone, so equal on all ranks. */
 static int choose(MPI_Comm comm, enum pl_function function, const struct pl_place *place,
                   struct pl_choice *choice)
@@ -155,7 +146,8 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_plac
         if (holds(rule->nprocs, p) && (!rule->by_nodes || (holds(rule->nodes, nodes->count) &&
                                                            rule->ppn.from <= nodes->least_ppn &&
                                                            nodes->most_ppn <= rule->ppn.to)))
-            insert(choice, &first[i], p != place->p);
+            choice->options[choice->count++] =
+                (struct pl_option){rule->bytes, &first[i], p != place->p, false};
     }
     choice->known = true;
     choice->untouched = choice->count == 0 && !pl_state.recording;

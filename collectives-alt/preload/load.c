@@ -1,5 +1,6 @@
 /* Puts a profile in force: reads it once, checks that it is for this library, groups its rules by
- * function. A profile that cannot be used is reported once, by rank 0, and changes nothing. */
+ * function, in the order of their bytes. A profile that cannot be used is reported once, by rank 0,
+ * and changes nothing. */
 #include "preload.h"
 
 #include <errno.h>
@@ -125,6 +126,14 @@ static struct pl_active_rule *no_rule(void)
     return pl_state.recording ? pl_recorded : NULL;
 }
 
+static int by_bytes(const void *left, const void *right)
+{
+    const struct pl_rule *one = ((const struct pl_active_rule *)left)->rule;
+    const struct pl_rule *other = ((const struct pl_active_rule *)right)->rule;
+    const long long a = one->bytes.from, b = other->bytes.from;
+    return a == b ? one->line - other->line : a > b ? 1 : -1;
+}
+
 static void activate(void)
 {
     struct pl_profile *profile = &pl_state.profile;
@@ -142,6 +151,7 @@ static void activate(void)
             if (profile->rules[i].function == (enum pl_function)f)
                 (next++)->rule = &profile->rules[i];
         pl_state.functions[f].count = (int)(next - first);
+        qsort(first, (size_t)(next - first), sizeof *first, by_bytes);
         atomic_store_explicit(&pl_state.functions[f].first, next > first ? first : no_rule(),
                               memory_order_release);
     }

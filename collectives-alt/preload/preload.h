@@ -25,7 +25,7 @@ struct pl_function_state {
 struct pl_state {
     struct pl_function_state functions[PL_FUNCTION_COUNT];
     struct pl_profile profile;
-    struct pl_active_rule *rules; /* profile.count of them, grouped by function */
+    struct pl_active_rule *rules; /* profile.count of them, by function, then by bytes */
     bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
     bool spawned;                 /* by MPI_Comm_spawn, with a parent at least when loaded */
     bool recording;               /* calls.c counts and times all calls */

@@ -4,11 +4,13 @@
 #include "preload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void put_string(FILE *out, const char *text)
 {
@@ -104,11 +106,19 @@ static void put_functions(FILE *out)
     }
 }
 
+/* What lies there, of a process that was killed or of somebody else, is not written to. */
+static FILE *new_file(const char *name)
+{
+    unlink(name);
+    const int handle = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return handle < 0 ? NULL : fdopen(handle, "w");
+}
+
 static bool write_file(const char *name)
 {
     int nprocs = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &nprocs);
-    FILE *out = fopen(name, "w");
+    FILE *out = new_file(name);
     if (!out)
         return false;
     fputs("{\"plumbline_report\":1,\"version\":\"" PL_VERSION "\",\"profile\":", out);

@@ -11,13 +11,13 @@ MOUNTS = Path("/proc/self/mountinfo")
 _SHARED = frozenset(
     (
         *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "smbfs", "ceph", "afs"),
-        *("pvfs2", "panfs", "wekafs", "gfs", "gfs2", "ocfs2", "acfs", "davfs"),
+        *("pvfs2", "panfs", "wekafs", "gfs", "gfs2", "ocfs2", "acfs", "davfs", "9p", "virtiofs"),
     )
 )
 # Of those that a program serves (fuse.NAME), these fetch from elsewhere.
 _SERVED = re.compile(
     r"fuse\.(sshfs|glusterfs|ceph.*|juicefs|s3fs|rclone|davfs.*|gcsfuse|goofys|curlftpfs|smb.*"
-    r"|nfs.*|mfs|moosefs|seaweedfs|dfuse)\Z"
+    r"|nfs.*|mfs|moosefs|seaweedfs|dfuse|daos|quobyte)\Z"
 )
 
 

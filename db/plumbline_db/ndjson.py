@@ -6,6 +6,7 @@ Every error names file and line. A file that the probe could not finish (`.part`
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -47,9 +48,12 @@ class BadRecordsError(PlumblineError):
         self.case = case
 
 
-def decode(path: Path, *, partial: bool = False, plan: str | None = None) -> list[ProbeRecord]:
+def decode(
+    path: Path, *, partial: bool = False, plan: str | None = None, seconds: float = math.inf
+) -> list[ProbeRecord]:
     """All records of a file, in order. With `plan`, the text that the launch was given, they must
-    be those that it asks for. Raises BadRecordsError, PlumblineError where nothing can be read."""
+    be those that it asks for, of a launch of `seconds`. Raises BadRecordsError, PlumblineError
+    where nothing can be read."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -58,7 +62,7 @@ def decode(path: Path, *, partial: bool = False, plan: str | None = None) -> lis
     cut = lines.pop()  # what follows the last newline: nothing, unless the writer was stopped
     records: list[ProbeRecord] = []
     grammar = _Grammar()
-    planned = None if plan is None else Planned(plan)
+    planned = None if plan is None else Planned(plan, seconds)
     try:
         for line in lines:
             record = _decoder.decode(line)

@@ -42,7 +42,7 @@ def open_lock(path: Path, *beside: Path) -> int:
 def require(path: Path, top: Path) -> None:
     """Raises PlumblineError where somebody else may have written what is at `path`. What there is
     of it, and the folders up to `top`, must be this user's or root's, no links, and closed to
-    writing by others; no folder above may be open to everybody (without the sticky bit)."""
+    writing by others; where `top` lies must be closed, too."""
     for one in (path, *path.parents):
         if one != top and top not in one.parents:
             break
@@ -55,19 +55,36 @@ def require(path: Path, top: Path) -> None:
             raise _refusal(one, "is a symbolic link", path)
         if facts.st_mode & _OTHERS_WRITE:
             raise _refusal(one, "can be written to by others", path)
-    require_closed(top.resolve().parent)
+    require_closed(top.parent)
 
 
 def require_closed(folder: Path) -> None:
-    """Raises PlumblineError where everybody may rename what lies in the folder, or in one above."""
-    for one in (folder, *folder.parents):
-        mode = one.stat().st_mode if one.exists() else 0
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise _refusal(one, "can be written to by everybody", folder)
+    """Raises PlumblineError where somebody else may rename what lies in the folder or in one above,
+    by its name or by where that leads: their owners, and who else may write there, if no sticky bit
+    keeps him from what is not his. As root counts whom / belongs to: in a container root may have
+    another number."""
+    trusted = {os.geteuid(), 0, Path("/").stat().st_uid}
+    real = folder.resolve()
+    for one in dict.fromkeys((folder, *folder.parents, real, *real.parents)):
+        if not one.exists():
+            continue
+        facts = one.stat()
+        for owner in (one.lstat().st_uid, facts.st_uid):
+            if owner not in trusted:
+                raise _refusal(one, f"belongs to user {owner}", folder)
+        if facts.st_mode & _OTHERS_WRITE and not facts.st_mode & stat.S_ISVTX:
+            raise _refusal(one, "can be written to by others", folder)
+
+
+def make(folder: Path) -> None:
+    """With all above that are not there, each closed to others. Raises OSError."""
+    for one in (*reversed(folder.parents), folder):
+        if not one.exists():
+            one.mkdir(mode=0o755, exist_ok=True)
 
 
 def _refusal(one: Path, why: str, path: Path) -> PlumblineError:
     return PlumblineError(
         f"{one} {why}: what is in {path if path.is_dir() else path.parent} is not believed; name "
-        "a folder that is yours, or put owner and mode right"
+        "a folder that is yours, or put owner and mode right (chmod go-w)"
     )

@@ -1,11 +1,13 @@
 """Whether the records of a launch are those that its plan asks for (docs/plan-and-records.md): of
-its run and seed, with its configurations, cases and cells, each as the plan has it, and with as
-many samples as it can have. Pure; what a plan means is the probe's to say."""
+its run and seed, with its configurations, cases and cells, each as the plan has it and in its turn,
+with as many samples as it can have and no more time than there was. Pure; what a plan means is the
+probe's to say."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +21,7 @@ from plumbline_db.records import (
     Nrep,
     Order,
     Overlap,
+    OverlapLatency,
     OverlapTrace,
     PingPong,
     ProbeRecord,
@@ -74,6 +77,8 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 _SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
+# Where a start scheme finds repetitions invalid, or has a budget.
+_CHECKED = frozenset(("window", "roundtime", "synchronised", "late"))
 _CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
 
 
@@ -81,7 +86,10 @@ class Planned:
     """Takes the records of a launch one by one, in an order that is right (ndjson.py). Raises
     UnplannedError at the first that is not as the plan has it; `end` where some are missing."""
 
-    def __init__(self, plan: str) -> None:
+    def __init__(self, plan: str, seconds: float = math.inf) -> None:
+        """`seconds`: what the launch took, or could have taken, by another clock than its own."""
+        self._most_ns = (1.01 * seconds + 1) * 1e9
+        self._timed_ns = 0  # at least, by what is recorded
         self._set = _Set()
         self._configs: dict[str, dict[str, str]] = {}
         self._cases: dict[int, CaseRecord] = {}
@@ -104,7 +112,7 @@ class Planned:
         self._nprocs = 0
         self._good: set[int] = set()
         self._orders: dict[int, frozenset[int]] = {}
-        self._sampled: set[tuple[int, int]] = set()  # block, case
+        self._turns: deque[tuple[int, int]] = deque()  # block, case: whose samples come next
         self._taken: Counter[int] = Counter()  # samples by case
         self._seen: set[tuple[str, object]] = set()
 
@@ -162,13 +170,17 @@ class Planned:
                     len(record.round_trip_ns),
                     self._pingpongs.get(record.bytes),
                 )
+                self._times(f"round trips of {record.bytes} B", record.round_trip_ns)
+                self._timed_ns += sum(record.round_trip_ns)
                 self._require_ranks(record.first, record.second)
             case Overlap():
                 self._overlap(record)
+            case OverlapLatency():
+                self._times("empty messages", record.ns)
             case OverlapTrace():
                 self._trace(record)
             case Footer():
-                _require("the number of cases", record.cases, len(self._cases))
+                self._footer(record)
 
     def _header(self, header: Header) -> None:
         for name in ("run", "seed", "warmup", "rewarm", "sync", "runtime"):
@@ -191,30 +203,44 @@ class Planned:
 
     def _order(self, order: Order) -> None:
         cases = frozenset(order.cases)
-        if order.block >= (1 if self._set.plain else self._blocks):
-            raise UnplannedError(f"block {order.block}, more than the plan has")
+        blocks = 1 if self._set.plain else self._blocks
+        self._require_all_sampled()
+        if order.block != len(self._orders) or order.block >= blocks:
+            raise UnplannedError(f"block {order.block} after {len(self._orders)} of {blocks}")
         if len(cases) < len(order.cases) or not cases <= self._good:
             raise UnplannedError(
                 f"the order of block {order.block} has a case twice, or one that is not to be timed"
             )
         self._orders[order.block] = cases
+        self._turns.extend((order.block, case) for case in order.cases)
+
+    def _require_all_sampled(self) -> None:
+        for block, case in self._turns:
+            raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
     def _samples(self, record: Samples) -> None:
         where = f"case {record.case} in block {record.block}"
-        if record.case not in self._orders.get(record.block, ()):
-            raise UnplannedError(f"samples of {where}, in whose order it is not")
+        if not self._turns or self._turns.popleft() != (record.block, record.case):
+            raise UnplannedError(f"samples of {where}, whose turn it is not")
         warmup, most = self._room(record.case, record.block)
-        # A start scheme may find repetitions invalid.
-        fewer = record.budget_spent or record.late + record.overrun > 0
+        use = self._cases[record.case].use or self._set.use or self._set.sync
+        invalid = record.late + record.overrun
+        if use not in _CHECKED and (invalid > 0 or record.budget_spent):
+            raise UnplannedError(f"repetitions of {where} are left out, which nothing checks")
         if len(record.ns) > most or len(record.warmup_ns) > warmup:
             raise UnplannedError(
                 f"{len(record.ns)} samples of {where} after {len(record.warmup_ns)} to warm up, "
                 f"the plan asks for {most} after {warmup}"
             )
-        if not fewer:
-            _require(f"the number of samples of {where}", len(record.ns), most)
+        if len(record.ns) + invalid < most and not record.budget_spent:
+            _require(f"the number of samples of {where}", len(record.ns), most - invalid)
         self._taken[record.case] += len(record.ns)
-        self._sampled.add((record.block, record.case))
+        self._times(where, record.warmup_ns, record.ns)
+        if use == "stream" or self._set.plain:  # rounded means of a series; rank 0's stands first
+            reps = self._cases[record.case].reps
+            self._timed_ns += sum(max(0, ns * reps - reps // 2) for ns in record.ns[:1])
+        else:
+            self._timed_ns += sum(record.warmup_ns) + sum(record.ns)
 
     def _room(self, case: int, block: int) -> tuple[int, int]:
         """How many repetitions to warm up, and how many samples, a case can have in a block."""
@@ -243,6 +269,8 @@ class Planned:
         for times in (record.communication_ns, record.computation_ns, record.both_ns):
             what = f"the number of times of overlap cell {record.cell}"
             _require(what, len(times), planned.triples if record.delivered else 0)
+            self._times(f"overlap cell {record.cell}", times)
+            self._timed_ns += sum(times) if record.rank == 0 else 0
         if record.sent < record.bytes or record.halves == 0:
             raise UnplannedError(f"overlap cell {record.cell} has sent less than it was to send")
         self._require_ranks(record.rank)
@@ -257,6 +285,21 @@ class Planned:
         for values in (record.peers, record.numbers, record.begin_ns, record.end_ns):
             _require(f"the number of events of {where}", len(values), len(record.names))
         self._require_ranks(record.rank)
+
+    def _times(self, where: str, *lists: Sequence[int]) -> None:
+        longest = max((ns for times in lists for ns in times), default=0)
+        if longest > self._most_ns:
+            raise UnplannedError(f"a time of {longest} ns in {where}, longer than the launch")
+
+    def _footer(self, footer: Footer) -> None:
+        _require("the number of cases", footer.cases, len(self._cases))
+        if footer.timed_ns < self._timed_ns:
+            raise UnplannedError(
+                f"timed_ns is {footer.timed_ns}, and the times together {self._timed_ns}"
+            )
+        # Where nothing keeps ranks together, one may begin a call while another is in the last one.
+        if footer.timed_ns > self._most_ns and self._set.sync != "none":
+            raise UnplannedError(f"timed_ns is {footer.timed_ns}, longer than the launch")
 
     def _require_ranks(self, *ranks: int) -> None:
         if max(ranks) >= self._nprocs:
@@ -274,12 +317,10 @@ class Planned:
             for one in known:
                 if (kind, one) not in self._seen:
                     raise UnplannedError(f"no {kind} record of {one}")
-        blocks = range(1 if self._set.plain else self._set.blocks)
-        orders = self._orders if self._set.nrep else dict.fromkeys(blocks, self._good)
-        for block, cases in orders.items():
-            for case in sorted(cases):
-                if (block, case) not in self._sampled:
-                    raise UnplannedError(f"no samples of case {case} in block {block}", case)
+        self._require_all_sampled()
+        for block in range(0 if self._set.nrep else 1 if self._set.plain else self._set.blocks):
+            for case in sorted(self._good - self._orders.get(block, frozenset())):
+                raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
 
 def _require(what: str, said: object, planned: object) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import tempfile
 from pathlib import Path
 
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 
 
@@ -44,11 +44,8 @@ def newest_backup(path: Path) -> Path | None:
 
 def keep(path: Path, backup: Path) -> None:
     """`backup` is the newest one of `path`. Who may not write in its folder leaves no note."""
-    with contextlib.suppress(OSError):
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(str(backup))
-        Path(part).rename(_note(path))
+    with contextlib.suppress(OSError, PlumblineError), scratch.replacing(_note(path)) as part:
+        part.write_text(str(backup), "utf-8", errors="surrogateescape")
 
 
 def _note(path: Path) -> Path:

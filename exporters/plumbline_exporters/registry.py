@@ -105,8 +105,7 @@ def write(bundle: Bundle, formats: Sequence[str], *, force: bool = False) -> lis
     made = [(format, name, text.encode()) for format, name, text in texts(bundle, formats)]
     try:
         bundle.directory.mkdir(parents=True, exist_ok=True)
-        if not force:
-            _require_ours([bundle.directory / name for _, name, _ in made])
+        _require_room([bundle.directory / name for _, name, _ in made], force=force)
         with scratch.folder(bundle.directory) as part:
             for _, name, data in made:
                 _write(part / name, data)
@@ -138,7 +137,15 @@ def is_ours(path: Path) -> bool:
     return _digest(_sum(found[2]).sub(rb"\g<1>" + NO_SUM.encode(), data)) == found[2]
 
 
-def _require_ours(paths: Sequence[Path]) -> None:
+def _require_room(paths: Sequence[Path], *, force: bool) -> None:
+    folders = [str(path) for path in paths if path.is_dir() and not path.is_symlink()]
+    if force and folders:
+        raise PlumblineError(
+            f"{', '.join(folders)}: a folder, which no file replaces: remove it, or name another "
+            "folder for the files"
+        )
+    if force:
+        return
     theirs = [str(path) for path in paths if os.path.lexists(path) and not is_ours(path)]
     if theirs:
         raise PlumblineError(

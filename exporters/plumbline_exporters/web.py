@@ -17,11 +17,13 @@ import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
@@ -92,8 +94,38 @@ def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)
             *(route for room in more for route in room.routes),
         ],
         exception_handlers={PlumblineError: unavailable},
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
+        middleware=[Middleware(_OwnNames, hosts)],
     )
+
+
+class _OwnNames:
+    """Refuses requests for other names than `hosts`, and says which one and what to do."""
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self._app, self._hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        entered = False
+
+        async def enter(scope: Scope, receive: Receive, _: Send) -> None:
+            nonlocal entered
+            entered = True
+            await self._app(scope, receive, send)
+
+        async def unsaid(_: Message) -> None:
+            """The answer of the library, which names neither."""
+
+        check = TrustedHostMiddleware(enter, allowed_hosts=self._hosts, www_redirect=False)
+        await check(scope, receive, unsaid)
+        if not entered:
+            name = Headers(scope=scope).get("host", "")[:100]
+            text = f"{name!r} is no name of this server: start it with --allow-host NAME"
+            _log.warning("a request was refused: %s", text)
+            await PlainTextResponse(text + "\n", status_code=400)(scope, receive, send)
+
+
+def url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def serve(

@@ -30,6 +30,17 @@ def plain(build: Build) -> str:
     return done.stdout
 
 
+def test_rules_are_put_in_order_once(build: Build, tmp_path: Path) -> None:
+    """Not for each communicator: then 20 000 of them take a third of a second there."""
+    starts = [4096, 0, 64, 1024]
+    lines = [
+        f"rule function=MPI_Bcast nprocs=1-inf bytes={start}-{start + 9} variant=bcast_binomial"
+        for start in starts
+    ]
+    run = Started(build, tmp_path, "\n".join(lines) + "\n", nprocs=2)
+    assert [rule["bytes_from"] for rule in run.report["rules"]] == sorted(starts)
+
+
 @pytest.mark.parametrize("start", ["init", "thread", "unseen"])
 def test_replaces_what_the_profile_says(
     build: Build, tmp_path: Path, plain: str, start: str
@@ -224,6 +235,14 @@ def test_a_report_that_cannot_be_written(build: Build, tmp_path: Path, plain: st
     done = mpirun(4, build.program("application"), env=env)
     assert (done.returncode, done.stdout) == (0, plain)
     assert done.stderr.count("plumbline: cannot write the report") == 1
+
+
+def test_a_report_is_not_written_through_a_link(build: Build, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "report.json.part").symlink_to(precious)
+    assert Started(build, tmp_path, None).report["in_force"] is False
+    assert precious.read_text() == "precious"
 
 
 def test_a_report_never_takes_the_place_of_a_device(

@@ -23,6 +23,10 @@ MOUNTS = """\
 44 43 0:52 / /scratch rw - lustre mds@tcp:/scratch rw
 45 22 0:53 / /image ro - fuse.squashfuse image.sqfs ro
 46 22 0:54 / /box rw - overlay overlay rw
+47 22 0:55 / /guest rw - 9p host rw,trans=virtio
+48 22 0:56 / /given rw - virtiofs host rw
+49 22 0:57 / /daos rw - fuse.daos dfuse rw
+50 22 0:58 / /quobyte rw - fuse.quobyte quobyte rw
 """
 
 
@@ -45,6 +49,10 @@ def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("/scratch/x.db", "lustre"),
         ("/image/x.db", None),
         ("/box/x.db", None),
+        ("/guest/x.db", "9p"),
+        ("/given/x.db", "virtiofs"),
+        ("/daos/x.db", "fuse.daos"),
+        ("/quobyte/x.db", "fuse.quobyte"),
     ],
 )
 def test_by_the_mount_that_is_in_force(mounts: Path, path: str, kind: str | None) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
 import pytest
 
-from plumbline_db import measurements, runs, schema, way_back
+from plumbline_db import measurements, runs, schema, scratch, way_back
 from plumbline_db.connection import Database, backup
 from plumbline_db.errors import PlumblineError
 from plumbline_db.integrity import check
@@ -95,6 +98,18 @@ def test_a_bug_stays_a_bug(path: Path, whole: bytes) -> None:
     with pytest.raises(ValueError, match="mine"), Database.open(path) as db:
         assert db
         raise ValueError("mine")
+
+
+def test_a_note_that_a_killed_process_has_left_half_goes(path: Path, tmp_path: Path) -> None:
+    """It lies in a folder that the next one clears."""
+    kill = "import os, signal; from pathlib import Path; from plumbline_db import way_back; "
+    kill += "Path.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+    kill += f"way_back.keep(Path({str(path)!r}), Path('a'))"
+    done = subprocess.run([sys.executable, "-c", kill], check=False)
+    assert done.returncode == -signal.SIGKILL and list(tmp_path.iterdir())
+    scratch._cleared.clear()
+    way_back.keep(path, tmp_path / "b")
+    assert [one.name for one in tmp_path.iterdir()] == [f"{path.name}.backup"]
 
 
 def test_the_way_back_names_the_newest_backup(path: Path, whole: bytes, tmp_path: Path) -> None:

@@ -88,12 +88,45 @@ def test_a_link_is_not_believed(tmp_path: Path) -> None:
         own.require(tmp_path / "top" / "inside" / "file", tmp_path / "top")
 
 
-def test_above_it_nothing_is_open_to_everybody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o2775])
+def test_above_it_nothing_is_open_to_others(tmp_path: Path, mode: int) -> None:
     """But for places like /tmp, where nobody renames what is not his."""
     shared = tmp_path / "shared"
     (shared / "top").mkdir(parents=True)
     shared.chmod(0o1777)
     own.require(shared / "top" / "file", shared / "top")
-    shared.chmod(0o777)
-    with pytest.raises(PlumblineError, match="shared can be written to by everybody"):
+    shared.chmod(mode)
+    with pytest.raises(PlumblineError, match="shared can be written to by others"):
         own.require(shared / "top" / "file", shared / "top")
+
+
+@ROOT
+@pytest.mark.parametrize("mode", [0o755, 0o1777])
+def test_above_it_nothing_belongs_to_others(tmp_path: Path, mode: int) -> None:
+    """They may rename what lies there, also past the sticky bit."""
+    above = tmp_path / "above"
+    (above / "shared").mkdir(parents=True)
+    above.chmod(mode)
+    os.chown(above, 4321, 4321)
+    with pytest.raises(PlumblineError, match="above belongs to user 4321"):
+        own.require_closed(above / "shared")
+
+
+def test_a_way_that_others_may_turn_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "way").symlink_to(tmp_path / "mine")
+    own.require_closed(tmp_path / "theirs" / "way")
+    (tmp_path / "theirs").chmod(0o775)
+    with pytest.raises(PlumblineError, match="theirs can be written to by others"):
+        own.require_closed(tmp_path / "theirs" / "way")
+
+
+def test_what_is_made_is_closed(tmp_path: Path) -> None:
+    """Whatever the user's own mask is."""
+    before = os.umask(0o002)
+    try:
+        own.make(tmp_path / "one" / "two")
+    finally:
+        os.umask(before)
+    own.require_closed(tmp_path / "one" / "two")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,19 +42,20 @@ CELL = Overlap(
     [1, 2, 3], [4, 5, 6], [7, 8, 9],
 )  # fmt: skip
 TRACE = OverlapTrace(4, 1, 2, "both", ["MPI_Wait"], [-1], [0], [-5], [9])
+END = replace(RECORDS[-1], timed_ns=10**9)
 EXTRA: list[ProbeRecord] = [PingPong(0, 3, "same_socket", 8, [5, 6]), CELL, TRACE]
 
 
-def judge(plan: str, records: list[ProbeRecord]) -> None:
-    planned = Planned(plan)
+def judge(plan: str, records: list[ProbeRecord], seconds: float = math.inf) -> None:
+    planned = Planned(plan, seconds)
     for record in records:
         planned.accept(record)
     planned.end()
 
 
-def refused(plan: str, records: list[ProbeRecord], message: str) -> None:
+def refused(plan: str, records: list[ProbeRecord], message: str, seconds: float = math.inf) -> None:
     with pytest.raises(UnplannedError, match=message):
-        judge(plan, records)
+        judge(plan, records, seconds)
 
 
 def changed(
@@ -67,7 +69,7 @@ def changed(
 
 def test_what_the_plan_asks_for() -> None:
     judge(PLAN, RECORDS)
-    judge(PLAN + MORE, [*RECORDS[:-1], *EXTRA, RECORDS[-1]])
+    judge(PLAN + MORE, [*RECORDS[:-1], *EXTRA, END])
 
 
 @pytest.mark.parametrize(
@@ -87,14 +89,14 @@ def test_what_the_plan_asks_for() -> None:
         (CaseRecord, {"bytes": 16}, "bytes of case 0 is 16"),
         (CaseRecord, {"delay_ns": 5}, "delay_ns of case 0"),
         (CaseRecord, {"use": "loop"}, "use of case 0 is loop,  in the plan"),
-        (Order, {"block": 2}, "block 2, more than the plan has"),
+        (Order, {"block": 2}, "block 2 after 0 of 2"),
         (Order, {"cases": [0, 0, 1, 3]}, "has a case twice"),
         (Order, {"cases": [0, 1, 2, 3]}, "one that is not to be timed"),
         (Samples, {"ns": [1] * 4}, "4 samples of case . in block 0 after 16 to warm up"),
         (Samples, {"ns": [1] * 2}, "the number of samples of case . in block 0 is 2, 3"),
         (Samples, {"warmup_ns": [1] * 17}, "after 17 to warm up"),
-        (Samples, {"case": 2}, "samples of case 2 in block 0, in whose order it is not"),
-        (Samples, {"block": 1}, "samples of case . in block 1, in whose order it is not"),
+        (Samples, {"case": 2}, "samples of case 2 in block 0, whose turn it is not"),
+        (Samples, {"block": 1}, "samples of case . in block 1, whose turn it is not"),
         (Footer, {"cases": 3}, "the number of cases is 3, 4 in the plan"),
     ],
 )  # fmt: skip
@@ -110,7 +112,7 @@ def test_a_record_that_differs(
         (ConfigRecord, "no config record of c1"),
         (CaseRecord, "no case record of 0"),
         (Check, "in whose order|not to be timed|no check"),
-        (Samples, "no samples of case . in block 0"),
+        (Samples, "samples of case . in block 0, whose turn it is not"),
     ],
 )
 def test_a_record_that_is_missing(kind: type[ProbeRecord], message: str) -> None:
@@ -137,11 +139,57 @@ def test_exchanged_cases() -> None:
 
 
 def test_fewer_samples_where_repetitions_were_invalid() -> None:
-    for why in ({"late": 1}, {"overrun": 2}, {"budget_spent": True}):
-        less = {"ns": [1], "warmup_ns": []} | why
-        judge(PLAN, changed(RECORDS, Samples, lambda one, less=less: replace(one, **less)))  # type: ignore[misc]
-    more = {"ns": [1] * 4, "late": 1}
-    refused(PLAN, changed(RECORDS, Samples, lambda one: replace(one, **more)), "4 samples")
+    """By a start scheme that looks at them, and for each that is missing one."""
+    plan = PLAN.replace("sync=barrier", "sync=window")
+    windows = changed(RECORDS, Header, lambda one: replace(one, sync="window"))
+
+    def samples(records: list[ProbeRecord], **values: object) -> list[ProbeRecord]:
+        return changed(records, Samples, lambda one: replace(one, **values))
+
+    for why in ({"late": 2}, {"overrun": 1, "late": 1}, {"budget_spent": True}):
+        judge(plan, samples(windows, ns=[1], warmup_ns=[], **why))
+        refused(PLAN, samples(RECORDS, ns=[1], **why), "left out, which nothing checks")
+    judge(plan, samples(windows, ns=[], late=3))
+    refused(plan, samples(windows, ns=[], late=1), "the number of samples .* is 0, 2")
+    refused(plan, samples(windows, ns=[1] * 4, late=1), "4 samples")
+
+
+def test_samples_come_in_their_turn() -> None:
+    """Each block in its order, one case after the other."""
+    places = [i for i, one in enumerate(RECORDS) if isinstance(one, Samples)]
+    first, second = (RECORDS[places[i]] for i in (0, 1))
+    assert isinstance(first, Samples) and isinstance(second, Samples)
+    exchanged = changed(RECORDS, Samples, lambda one: replace(one, case=second.case))
+    exchanged = changed(exchanged, Samples, lambda one: replace(one, case=first.case), 1)
+    refused(PLAN, exchanged, "whose turn it is not")
+    for block in (0, 1):
+        reversed_ = changed(RECORDS, Order, lambda one: replace(one, cases=one.cases[::-1]), block)
+        refused(PLAN, reversed_, "whose turn it is not")
+    orders = [i for i, one in enumerate(RECORDS) if isinstance(one, Order)]
+    cut = [*RECORDS[: orders[1] - 1], *RECORDS[orders[1] :]]
+    refused(PLAN, cut, "no samples of case . in block 0")
+    turned = [*RECORDS[: orders[0]], *RECORDS[orders[1] : -1], *RECORDS[orders[0] : orders[1]]]
+    refused(PLAN, [*turned, RECORDS[-1]], "block 1 after 0 of 2")
+
+
+def test_times_that_there_was_no_time_for() -> None:
+    """A nanosecond clock may be coarse; it is not slow."""
+    judge(PLAN, RECORDS, seconds=0.01)
+    nothing = [replace(one, ns=[0] * 3) if isinstance(one, Samples) else one for one in RECORDS]
+    judge(PLAN, nothing, seconds=0.01)
+    long = changed(RECORDS, Samples, lambda one: replace(one, ns=[2**62] * 3))
+    refused(PLAN, long, r"a time of 4611686018427387904 ns in case .*, longer than", seconds=60)
+    refused(PLAN, long, "timed_ns is .*, and the times together 138350580")
+    footer = RECORDS[-1]
+    assert isinstance(footer, Footer)
+    judge(PLAN, [*RECORDS[:-1], replace(footer, timed_ns=footer.timed_ns + 1)])
+    less = replace(footer, timed_ns=footer.timed_ns - 1)
+    refused(PLAN, [*RECORDS[:-1], less], "timed_ns is .*, and the times together")
+    more = replace(footer, timed_ns=10**11)
+    refused(PLAN, [*RECORDS[:-1], more], "timed_ns is 100000000000, longer than", seconds=60)
+    # Without a barrier ranks are in several calls at once.
+    free = changed([*RECORDS[:-1], more], Header, lambda one: replace(one, sync="none"))
+    judge(PLAN.replace("sync=barrier", "sync=none"), free, seconds=60)
 
 
 def test_streams_and_plain_loops_have_their_own_numbers() -> None:
@@ -174,7 +222,8 @@ def stopped(*numbers: int, said: int | None = None) -> list[ProbeRecord]:
         records += [Order(block, [0]), Samples(0, block, warmup, [5] * number)]
     count = sum(numbers) if said is None else said
     rule = Nrep(0, count, "criteria", [Criterion("rse", 0.025, 0.02)])
-    return [*records, rule, Footer(1, 1, 1)]
+    timed = sum(sum(one.warmup_ns) + sum(one.ns) for one in records if isinstance(one, Samples))
+    return [*records, rule, Footer(1, timed, 2 * timed)]
 
 
 def test_stopping_rules() -> None:
@@ -209,7 +258,7 @@ def test_stopping_rules() -> None:
 def test_round_trips_and_overlap_cells(
     record: ProbeRecord, changes: dict[str, Any], message: str
 ) -> None:
-    refused(PLAN + MORE, [*RECORDS[:-1], replace(record, **changes), RECORDS[-1]], message)
+    refused(PLAN + MORE, [*RECORDS[:-1], replace(record, **changes), END], message)
 
 
 def test_what_was_not_timed_is_not_refused() -> None:

@@ -194,7 +194,11 @@ def test_what_is_not_ours_is_refused_and_replaced_by_force(tmp_path: Path, whose
     with pytest.raises(PlumblineError, match=r"mca-params\.conf: .*plumbline apply.*--force"):
         write(placed(out, FULL[0]), ["json", "mca-params"])
     assert {path: path.is_file() and path.read_bytes() for path in out.iterdir()} == before
-    if whose != "folder":
+    if whose == "folder":
+        with pytest.raises(PlumblineError, match=r"out/mca-params\.conf: a folder"):
+            write(placed(out, FULL[0]), ["json", "mca-params"], force=True)
+        assert sorted(out.iterdir()) == sorted(before)
+    else:
         write(placed(out, FULL[0]), ["json", "mca-params"], force=True)
         assert is_ours(file)
     assert mine.read_text() == "btl = self,vader\n"

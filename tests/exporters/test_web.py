@@ -21,7 +21,7 @@ from plumbline_db import campaigns, exports, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
-from plumbline_exporters import listening
+from plumbline_exporters import listening, web
 from plumbline_exporters.web import serve
 from tests.db import build
 from tests.exporters.test_metrics import promtool
@@ -179,6 +179,23 @@ def test_only_names_of_this_server_are_answered(path: Path, host: str, status: i
     Database.open(path, write=True).close()
     with serving(path) as url:
         assert fetch_as(url, host) == status
+
+
+def test_a_name_that_is_refused_is_said(path: Path) -> None:
+    Database.open(path, write=True).close()
+    log: list[str] = []
+    with serving(path, log=log) as url:
+        request = urllib.request.Request(f"{url}/healthz", headers={"Host": "login1:9464"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=30)
+        answer = refused.value.read().decode()
+    assert "'login1:9464'" in answer and "--allow-host" in answer
+    assert log[0].count("'login1:9464'") == 1 and "--allow-host" in log[0]
+
+
+def test_an_address_of_many_colons_stands_in_brackets() -> None:
+    assert web.url("::1", 9464) == "http://[::1]:9464/"
+    assert web.url("localhost", 80) == "http://localhost:80/"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "*foo", "http://x"])

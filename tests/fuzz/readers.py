@@ -3,9 +3,9 @@ returns, or raises PlumblineError; anything else is a finding."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -18,9 +18,10 @@ from plumbline.launch import parts
 from plumbline.libraries import openmpi
 from plumbline.plan import Plan, PlanCase
 from plumbline.search import space
-from plumbline_db import ndjson, runs
+from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, PingPong
 from plumbline_exporters import ompi_site
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import Context
@@ -32,7 +33,8 @@ from tests.tuner.families.recorded import openmpi as recorded_openmpi
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("corpora")
-_FOLDER = Path(tempfile.mkdtemp(prefix="plumbline-fuzz-"))
+_whole_process = contextlib.ExitStack()
+_FOLDER = _whole_process.enter_context(scratch.folder(prefix="plumbline-fuzz-"))
 
 
 class Reader(NamedTuple):
@@ -140,8 +142,15 @@ def _plan(data: bytes) -> None:
 
 
 def _record(data: bytes) -> None:
-    for partial in (False, True):
-        ndjson.decode(_file(data), partial=partial)
+    """Whole or cut, of any plan or of that of the seeds."""
+    refusals = []
+    for partial, plan in itertools.product((False, True), (None, _recorded()[1])):
+        try:
+            ndjson.decode(_file(data), partial=partial, plan=plan, seconds=60)
+        except PlumblineError as error:
+            refusals.append(error)
+    if refusals:
+        raise refusals[0]
 
 
 _stored = itertools.count()
@@ -155,16 +164,24 @@ def _database() -> Database:
 
 
 def _store(data: bytes) -> None:
-    """What is read of a launch can be kept, or is refused."""
-    records = ndjson.decode(_file(data))
-    runs.put(_database(), build.run(sequence=next(_stored)), records)
+    """What is read of a launch can be kept, or is refused; what stands before it is kept then."""
+    for plan in (None, _recorded()[1]):
+        try:
+            records = ndjson.decode(_file(data), plan=plan, seconds=60)
+        except ndjson.BadRecordsError as error:
+            records = error.records
+        runs.put(_database(), build.run(sequence=next(_stored)), records)
 
 
-def _records() -> list[bytes]:
+@cache
+def _recorded() -> tuple[bytes, str]:
+    """The records of a launch, and the plan that asks for them."""
     knobs = {"c1": {"coll_tuned_priority": "9"}}
     cases = [build.Timed(), build.Timed(config="c1"), build.Timed(outcome="wrong", bytes=8)]
     written = build.records(build.run(), cases, blocks=2, reps=3, knobs=knobs)
-    return [b"".join(msgspec.json.encode(one) + b"\n" for one in written)]
+    plan = build.plan(written) + "pingpong bytes=8 reps=2\n"
+    written.insert(-1, PingPong(0, 3, "same_socket", 8, [0, 0]))
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in written), plan
 
 
 def _exports(data: bytes) -> None:
@@ -190,8 +207,8 @@ def _exports(data: bytes) -> None:
 
 READERS: dict[str, Reader] = {
     "plan-writer": Reader(_plan, lambda: [b"MPI_Bcast|MPI_Reduce", b"a=b|c#d|e f", b"name:k=4"]),
-    "record": Reader(_record, _records),
-    "store": Reader(_store, _records),
+    "record": Reader(_record, lambda: [_recorded()[0]]),
+    "store": Reader(_store, lambda: [_recorded()[0]]),
     "campaign": Reader(
         lambda data: campaign_file.tasks(_file(data, "campaign.toml"), {}, None),
         _all("docs/examples/*.toml"),

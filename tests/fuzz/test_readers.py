@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
+from plumbline_db.planned import Planned
 from tests.fuzz import in_c
 from tests.fuzz.mutation import mutants
 from tests.fuzz.readers import KEPT, READERS
@@ -44,4 +48,28 @@ def test_readers_in_c(name: str, build: Path, tmp_path: Path) -> None:  # noqa: 
 
 
 def test_every_kept_input_has_a_reader() -> None:
-    assert {path.name for path in KEPT.iterdir()} <= {*READERS, *in_c.READERS}
+    """And every reader of files that people hand over has kept ones."""
+    kept = {path.name for path in KEPT.iterdir()}
+    assert kept <= {*READERS, *in_c.READERS}
+    assert kept >= {"calls", "campaign", "guidelines", "ompi-info", "plan", "profile"}
+    assert kept >= {"record", "rules", "search-space", "store"}
+
+
+def test_records_are_compared_with_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = []
+
+    def planned(plan: str, seconds: float) -> Planned:
+        plans.append(plan)
+        return Planned(plan, seconds)
+
+    monkeypatch.setattr(ndjson, "Planned", planned)
+    for name in ("record", "store"):
+        (seed,) = READERS[name].seeds()
+        READERS[name].read(seed)
+    assert len(set(plans)) == 1 and len(plans) == 3
+
+
+def test_no_folder_is_left_behind(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "import tests.fuzz.readers"]
+    subprocess.run(words, cwd=in_c.ROOT, env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
+    assert list(tmp_path.iterdir()) == []

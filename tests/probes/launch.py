@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,6 +126,7 @@ class Probe:
     def start(
         self, argv: list[str], out: Path | None = None, environment: dict[str, str] | None = None
     ) -> Launch:
+        began = time.monotonic()
         done = subprocess.run(
             argv,
             capture_output=True,
@@ -134,9 +136,10 @@ class Probe:
             stdin=subprocess.DEVNULL,
             check=False,
         )
+        seconds = time.monotonic() - began
         out = out or self.folder / "none"
         records = decode(out) if out.exists() else []
         if out.exists() and "--plan" in argv:
             plan = Path(argv[argv.index("--plan") + 1])
-            assert ndjson.decode(out, plan=plan.read_text()) == records
+            assert ndjson.decode(out, plan=plan.read_text(), seconds=seconds) == records
         return Launch(done.returncode, done.stdout, done.stderr, out, records)

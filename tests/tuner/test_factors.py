@@ -93,6 +93,9 @@ def test_what_must_be_equal_is_refused(other: Header, factor: str, value: str) -
                 "OMPI_MCA_btl": "self,vader",
                 "OMPI_MCA_orte_hnp_uri": "1.0;tcp://192.0.2.1:1",
                 "OMPI_MCA_ess_base_jobid": "7",
+                "PLUMBLINE_DB": "state/a.db",
+                "PLUMBLINE_PREFIX": "/opt/plumbline",
+                "PLUMBLINE_PYTHON": "/usr/bin/python3",
                 "PLUMBLINE_REPORT": "/tmp/report",
             }
         ),

@@ -45,6 +45,14 @@ def test_what_no_file_has(
     assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize("read", READERS, ids=["campaign", "space", "guidelines"])
+def test_what_has_no_end(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = tmp_path / "a file.toml"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="longer than"):
+        read(path)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -238,7 +239,8 @@ class Starter:
         if whole or part.is_file():
             try:
                 file = record_file if whole else part
-                records = ndjson.decode(file, partial=not whole, plan=text)
+                seconds = self._seconds_of(done)
+                records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
             except ndjson.BadRecordsError as error:
                 records, bad = error.records, error
         reason = self._reason(done, whole, records, silent_seconds, bad)
@@ -261,6 +263,13 @@ class Starter:
             timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
         )
         return run, records
+
+    def _seconds_of(self, done: process.Finished) -> float:
+        """What its times cannot exceed: simulated ones go by another clock, and a node's clock may
+        be put right while a job of a scheduler runs."""
+        if self._launcher.name == "simulated":
+            return math.inf
+        return self._timeout_seconds if self._queue else done.seconds
 
     def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
         header = next((one for one in records if isinstance(one, Header)), None)

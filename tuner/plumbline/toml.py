@@ -11,6 +11,7 @@ from typing import Any
 
 from plumbline_db.errors import UsageError
 
+_MOST_BYTES = 1 << 20
 _DEEPEST = 20  # tables in tables
 _LARGEST = 2**63 - 1
 
@@ -18,7 +19,11 @@ _LARGEST = 2**63 - 1
 def read(path: Path, name: str) -> dict[str, Any]:
     """`name` is what errors call it. Raises UsageError."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, and no such file")
+        values = tomllib.loads(data.decode().replace("\r\n", "\n"))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
     except RecursionError as error:

@@ -16,6 +16,11 @@ SMALL = (
 )
 
 
+def test_its_help_says_first_that_it_measures() -> None:
+    text = " ".join(plumbline("reproducibility", "--help").out.split())
+    assert 0 < text.index("begins to measure at once") < text.index("Repeats whole")
+
+
 def test_it_prints_spread_alarms_power_and_cost(tmp_path: Path, starter: SimulatedStarter) -> None:
     picture = tmp_path / "spread.svg"
     done = plumbline(*SMALL, "--db", tmp_path / "r.db", "--svg", picture)

@@ -3,6 +3,7 @@ Slurm, PBS and Flux. The real Slurm is in test_slurm.py."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -178,6 +179,28 @@ def test_nobody_else_looks_into_the_folder_of_a_job_or_has_made_it(
     folder.chmod(0o777)
     with pytest.raises(PlumblineError, match="s-000 can be written to by others"):
         ranks.start("c", "s", 0, "plan", {})
+
+
+@ONCE
+@pytest.mark.parametrize("how", ["mode", "owner"])
+def test_nobody_puts_another_job_in_the_place_of_one_that_waits(
+    scheduler: Scheduler, tmp_path: Path, how: str
+) -> None:
+    home = tmp_path / "jobs"
+    home.mkdir()
+    if how == "mode":
+        home.chmod(0o2775)
+    elif os.geteuid() == 0:
+        os.chown(home, 4321, -1)
+    else:
+        pytest.skip("only root gives folders away")
+    with pytest.raises(PlumblineError, match=r"jobs (can be written to by others|belongs to)"):
+        scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert not scheduler.submitted()
+    os.chown(home, os.geteuid(), -1)
+    home.chmod(0o1777)
+    run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
+    assert run.outcome == "finished"
 
 
 @ONCE

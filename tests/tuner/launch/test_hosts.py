@@ -132,10 +132,13 @@ def test_an_agent_that_anybody_may_have_put_there_is_not_started(
     assert facts.st_uid == os.geteuid() and known.read_text() == text
 
 
-def test_a_folder_where_everybody_renames_is_refused(tmp_path: Path, agent: list[str]) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o2775])
+def test_a_folder_where_others_rename_is_refused(
+    tmp_path: Path, agent: list[str], mode: int
+) -> None:
     (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs").chmod(0o777)
-    with pytest.raises(PlumblineError, match="jobs can be written to by everybody"):
+    (tmp_path / "jobs").chmod(mode)
+    with pytest.raises(PlumblineError, match="jobs can be written to by others"):
         several(tmp_path, agent, "big").machine(TWO)
     (tmp_path / "jobs").chmod(0o1777)
     several(tmp_path, agent, "big").machine(TWO)

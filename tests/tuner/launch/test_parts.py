@@ -105,6 +105,7 @@ def test_records_of_parts_are_those_of_one_launch() -> None:
     assert [one["case"] for one in joined if one["record"] == "case"] == [0, 1, 2, 3, 4]
     order = next(one for one in joined if one["record"] == "order")
     assert sorted(order["cases"]) == [0, 1, 2, 3, 4]
+    assert [one["case"] for one in joined if one["record"] == "samples"] == order["cases"]
     assert (joined[-1]["cases"], joined[-1]["timed_ns"], joined[-1]["wall_ns"]) == (5, 10, 3)
 
 

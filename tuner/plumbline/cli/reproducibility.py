@@ -57,6 +57,9 @@ def command(
 ) -> int:
     """How far the measurements themselves can be trusted here.
 
+    It begins to measure at once, without options for long and into the default database: --quick
+    takes minutes, --db names another file.
+
     Repeats whole experiments and compares how far their results lie apart with what one launch of a
     plain benchmark program reports in the same minutes; compares every cell with itself; plants
     delays and counts which are found. The spread is measured for MPI_Bcast and MPI_Allreduce, the

@@ -33,6 +33,6 @@ def command(host: str, port: int, names: tuple[str, ...], db_path: Path | None) 
 
     path = common.database(db_path)
     Database.open(path).close()  # a missing or foreign file is said before anything listens
-    click.echo(f"plumbline: http://{host}:{port}/ serves {path}", err=True)
+    click.echo(f"plumbline: {web.url(host, port)} serves {path}", err=True)
     with contextlib.suppress(KeyboardInterrupt):
         web.serve(path, host=host, port=port, more=[pages.pages(path)], names=names)

@@ -109,11 +109,13 @@ class Queue:
 
     @contextmanager
     def folder(self, id: str) -> Iterator[Path]:
-        """It stays until `stored`. Nobody else may have made it, or may look into it."""
+        """It stays until `stored`. Nobody else may have made it, may look into it, or may put
+        another in its place while a job waits."""
         path = self._folder(id)
         try:
+            own.make(self._home)
             for one in (path.parent, path):
-                one.mkdir(mode=0o700, parents=True, exist_ok=True)
+                one.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise PlumblineError(
                 f"cannot create the folder {path}: {error.strerror}; name another one (`folder`)"

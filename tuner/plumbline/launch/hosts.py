@@ -54,7 +54,7 @@ class SeveralHosts:
 
     def __init__(self, hosts: Hosts, beside: Path) -> None:
         self._hosts = hosts
-        self._shared = Path(hosts.folder) if hosts.folder else beside.absolute() / "jobs"
+        self._shared = Path(hosts.folder or beside / "jobs").absolute()
 
     def machine(self, placement: Placement) -> Machine:
         """Known by the hosts in use, in their order, and by what they are."""
@@ -159,15 +159,15 @@ class SeveralHosts:
         return Facts(host=lines[0], processing_units=int(lines[1]), cpu_model=model)
 
     def _require_shared(self) -> None:
-        """Made where it is not there; refused where anybody may rename what lies in it."""
+        """Made where it is not there; refused where others may rename what lies in it."""
         try:
-            self._shared.mkdir(parents=True, exist_ok=True)
+            own.make(self._shared)
         except OSError as error:
             raise PlumblineError(
                 f"cannot create the folder {self._shared}: {error.strerror}; name another one "
                 "(`folder` in the table hosts)"
             ) from error
-        own.require_closed(self._shared.resolve())
+        own.require_closed(self._shared)
 
 
 def _is_mine(script: Path, text: str) -> bool:

@@ -136,23 +136,30 @@ def join(
 ) -> list[Record]:
     """The records of one launch, out of those of parts that have the same header. `known`: case,
     check and sample records of cases that were in no part. Where parts are `broken`, so is the
-    whole: then their records are the last ones, and there is no footer."""
+    whole: then their records are the last ones, blocks end with that of the last part, and there is
+    no footer."""
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
         return [one for part in (known, *ordered) for one in part if one["record"] in kinds]
 
     first = next((part for part in ordered if part), [])
+    samples = {(one["block"], one["case"]): one for one in of("samples")}
     orders: dict[int, list[int]] = {}
-    for one in of("order"):
-        orders.setdefault(one["block"], []).extend(one["cases"])
-    for one in [one for part in broken for one in part if one["record"] == "order"][-1:]:
-        orders[one["block"]] = orders.pop(one["block"])  # with the case that was under way
+    for part in (known, *ordered):
+        for one in [one for one in part if one["record"] == "order"]:
+            done = [case for case in one["cases"] if (one["block"], case) in samples]
+            # Of the last part with the case that was under way.
+            cases = one["cases"] if part is ordered[-1] else done
+            orders.setdefault(one["block"], []).extend(cases)
+    blocks = [one["block"] for one in ordered[-1] if one["record"] == "order"] if broken else []
     joined = [one for one in first if one["record"] in ("header", "config")]
     joined += sorted(of("case"), key=lambda one: int(one["case"]))
     joined += of("begin", "check")
-    joined += [{"record": "order", "block": block, "cases": of_} for block, of_ in orders.items()]
-    joined += of("samples", "refused")
+    for block in sorted(orders)[: max(blocks) + 1 if blocks else None]:
+        joined.append({"record": "order", "block": block, "cases": orders[block]})
+        joined += [samples[block, case] for case in orders[block] if (block, case) in samples]
+    joined += of("refused")
     if broken:
         return joined
     footers = of("footer")
@@ -161,11 +168,21 @@ def join(
         {
             "record": "footer",
             "cases": sum(one["record"] == "case" for one in joined),
-            "timed_ns": sum(one["timed_ns"] for one in footers),
+            "timed_ns": sum(one["timed_ns"] for one in footers) + _timed_ns(known),
             "wall_ns": max((one["wall_ns"] for one in footers), default=0),
         }
     )
     return joined
+
+
+def _timed_ns(known: Sequence[Record]) -> int:
+    """Of cases that were in no part. What there is of a stream is one value, its mean."""
+    reps = {one["case"]: one["reps"] for one in known if one["record"] == "case"}
+    return sum(
+        sum(one["warmup_ns"]) + sum(one["ns"]) * reps[one["case"]] // max(1, len(one["ns"]))
+        for one in known
+        if one["record"] == "samples"
+    )
 
 
 def write(records: Iterable[Record]) -> str:
