@@ -113,8 +113,8 @@ def _put_cases(
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
             """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean,
-                   begun, outcome, detail)
+                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use,
+                   calls, least, mean, begun, outcome, detail)
                VALUES (:run, :case, :function, :variant, :config, :configuration,
                    :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :use,
                    :calls, :least, :mean, :begun, :outcome, :detail)
@@ -156,7 +156,7 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
            FROM measurement WHERE run = :run ORDER BY number""",
         key,
     )
-    result += [CaseRecord(*case[:15]) for case in cases]
+    result += [CaseRecord(*case[:-3]) for case in cases]
     for case_id, *_, begun, outcome, detail in cases:
         if begun:
             result.append(Begin(case_id))

@@ -69,8 +69,8 @@ class PlanCase(msgspec.Struct, frozen=True):
     on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
     `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
     all, else the first ones; `use` is the way it is called ("": the plan's); `data` None means the
-    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`, whose mean is
-    at most `mean`."""
+    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`, which are
+    `mean` on average, at most."""
 
     function: str
     bytes: int

@@ -25,8 +25,8 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 CALLS = 1000
 MOST_CALLS = 5000
 _OTHERS = 200  # with each of the other types
-# Data of all ranks in a trial. Large volumes are rare in it; where the smallest are too large for as
-# many calls, there are fewer.
+# Data of all ranks in a trial. Large volumes are rare in it; where the smallest are too large for
+# so many calls, there are fewer.
 _MOST_BYTES = 256 << 20
 _FEWEST = 100
 _BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
