@@ -36,8 +36,8 @@ LAUNCHES_MAX = 30
 BUDGET_SECONDS = 180.0
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
-# The start scheme of a campaign that names none, and of one on a simulated machine: there the
-# barriers of the library are under search like everything else.
+# The start scheme of a campaign that names none, and of one on a simulated machine, as of searches
+# among cold knobs elsewhere: there the barriers of the library are in force for all of a launch.
 BARRIER, OWN_BARRIER = "barrier", "dissemination"
 
 # Ways of use that a campaign can be about, and the start schemes that each stands for, the usual

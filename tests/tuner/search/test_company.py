@@ -13,10 +13,13 @@ import pytest
 from plumbline import paths, tables
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
+from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cold import settings_of
 from plumbline.search.company import AGREE, Company
+from plumbline.search.order import Order
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
+from plumbline.search.rounds import Rounds
 from plumbline.search.space import for_library
 from plumbline.settings import load
 from plumbline_db import runs
@@ -24,7 +27,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, forced, menu
-from tests.tuner.simulated import Costs, Rules
+from tests.tuner.simulated import GUIDELINES, Costs, Rules
 
 BCAST = Target("MPI_Bcast", 65536)
 REDUCE = Target("MPI_Reduce", 4096)
@@ -202,6 +205,32 @@ def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
     shared = {one.suite.partition("-cold-")[0] for one in cold if len(forced(one.environment)) > 1}
     assert alone == shared
     assert len([one for one in cold if "-alone-cold-" in one.suite]) == len(shared)
+
+
+def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measured_alone(
+    db: Database, campaign: Campaign
+) -> None:
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "use": "after_barrier"})
+    costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
+    lab = Laboratory(db, campaign.id, Touching(costs))
+    plan, sizes = tables.plan(settings, []), {one.function: [one.bytes] for one in (BCAST, REDUCE)}
+    told: list[tuple[str, str]] = []
+
+    def event(kind: str, text: str) -> None:
+        told.append((kind, text))
+
+    budget = Budget(lab, settings)
+    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), event, budget)
+    table = [
+        build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
+        for one in (BCAST, REDUCE)
+    ]
+    rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
+    plans = [one.plan for one in runs.listing(db, campaign.id)]
+    assert plan.harness == ("MPI_Barrier",)
+    assert plans and all(" sync=dissemination" in one for one in plans)
+    said = [text for kind, text in told if kind == "measured alone"]
+    assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")
 
 
 def test_a_little_is_no_touch() -> None:

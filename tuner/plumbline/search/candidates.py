@@ -110,6 +110,10 @@ class Menu:
         cold = {one.knob for one in entry.parameters if one.cold}
         return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
 
+    @property
+    def is_all_cold(self) -> bool:
+        return self._space.hot is None
+
     def algorithm(self, function: str, variant: str, knobs: Mapping[str, str]) -> str:
         """What a configuration is, whatever its parameters are."""
         entry = self._space.of(function)

@@ -17,7 +17,7 @@ from plumbline.application import worth
 from plumbline.launch.simulated import MANY
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
-from plumbline.settings import Settings
+from plumbline.settings import BARRIER, OWN_BARRIER, Settings
 from plumbline.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
@@ -64,6 +64,9 @@ class Rounds:
         self._event = event
         self._budget = budget
         self._menu = menu
+        if menu.is_all_cold and plan.sync == BARRIER:
+            # Its candidates, and what a library sets beside any, would be under every start.
+            plan = msgspec.structs.replace(plan, sync=OWN_BARRIER)
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
