@@ -72,7 +72,9 @@ def settings_of(
         for candidate in candidates:
             cells.setdefault((target.function, candidate), []).append(target)
     found: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
-    for (function, candidate), targets in cells.items():
+    # Those that call most first: they leave room for what they may share a launch with.
+    ranked = sorted(cells.items(), key=lambda one: -len(company.called(one[0][0], dict([one[0]]))))
+    for (function, candidate), targets in ranked:
         wanted = dict(candidate.knobs)
         for chosen, values, inside in found:
             agree = all(values.get(knob, value) == value for knob, value in wanted.items())

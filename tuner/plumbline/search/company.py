@@ -47,8 +47,9 @@ class Company:
         """Whether its default takes what it takes without `chosen`."""
         return not (function in chosen or self._meets(function, chosen))
 
-    def _meets(self, function: str, chosen: Chosen) -> bool:
-        """Whether one of its cases calls another function that is in `chosen`."""
+    def called(self, function: str, chosen: Chosen) -> set[str]:
+        """The other functions that one of its cases calls, on whatever way, with `chosen` in force;
+        those of the harness too."""
         found: set[str] = set()
         left = [function, *self._harness]
         while left:
@@ -56,7 +57,10 @@ class Company:
             if name not in found:
                 found.add(name)
                 left += self._menu.calls(name, chosen.get(name, DEFAULT))
-        return not chosen.keys().isdisjoint(found - {function})
+        return found - {function}
+
+    def _meets(self, function: str, chosen: Chosen) -> bool:
+        return not chosen.keys().isdisjoint(self.called(function, chosen))
 
     def sample(
         self,
