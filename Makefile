@@ -40,7 +40,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
-        test-campaigns test-applications test-kills test-scale fuzz check bench bench-power bench-scale \
+        test-campaigns test-applications test-kills test-scale fuzz check bench bench-company bench-power bench-scale \
         bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -110,6 +110,10 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
+
+bench-company: setup  ## whether simulated candidates take the same alone and together (docs/simulated.md)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.company $(ARGS)
 
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign, paths
+from plumbline import campaign, paths, tables
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.search.space import differences
@@ -257,6 +257,23 @@ def test_a_knob_of_the_environment_decides() -> None:
     assert run.outcome == "finished", run.stderr
     found = seconds(list(records))
     assert found[GATHER] == pytest.approx(found[BINOMIAL], rel=1e-4)
+
+
+@pytest.mark.parametrize("barrier", ["ompi_doublering", "ompi_basic_linear"])
+def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
+    """Ranks leave these at very different times; a campaign does not start from them."""
+    settings = load(None, {"simulate": "ompi", "nprocs": 8})
+    ranks = campaign.starter(workbench(settings=settings), settings)
+    cases = [PlanCase("MPI_Scatter", 800), PlanCase("MPI_Reduce", 800), PlanCase("MPI_Barrier", 0)]
+    named = msgspec.structs.replace(tables.plan(settings, cases), name="test")
+    text = named.text()
+    alone, beside = (
+        seconds(list(ranks.start("c", "s", 0, text, SimGrid().in_environment(knobs))[1]))
+        for knobs in ({}, {"smpi/barrier": barrier})
+    )
+    assert beside[cases[2]] != pytest.approx(alone[cases[2]], rel=0.02)
+    for one in cases[:2]:
+        assert beside[one] == pytest.approx(alone[one], rel=0.02)
 
 
 def test_the_search_space_is_that_of_the_installed_simgrid(simgrid: Workbench) -> None:

@@ -54,6 +54,8 @@ TYPE_BYTES = {
 STREAM_CALLS = 100
 _STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
+# Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
+_WITH_BARRIER = frozenset({"after_barrier", "loop", "stream"})
 
 
 class Data(msgspec.Struct, frozen=True):
@@ -174,6 +176,13 @@ class Plan(msgspec.Struct, frozen=True):
     knobs: str = "communicator"
     use: str = ""
     arrival: str = ""
+
+    @property
+    def harness(self) -> tuple[str, ...]:
+        """The functions of the library that the harness calls around those that it times."""
+        uses = {one.use or self.use for one in self.cases} or {self.use}
+        own = bool(self.plain) or ("" in uses and self.sync == "barrier")
+        return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
 
     def _reps(self, case: PlanCase) -> int:
         if (case.use or self.use) != "stream":

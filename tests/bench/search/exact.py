@@ -81,12 +81,11 @@ class Exact:
         return self._known.get(_whole_key(case, around)) or self._known.get(self._key(case, around))
 
     def _key(self, case: PlanCase, around: Around) -> Key:
-        """Everything that its time depends on. Starts depend on the Barrier."""
+        """Everything that its time depends on."""
         reached, rules = self._meets(case, around)
         options = around.options
         if self._alone(reached, options):
             names = {self._knob[name] for name in reached if name in self._knob}
-            names.add("smpi/barrier")
             options = {name: value for name, value in options.items() if name in names}
         return (
             *(case.function, str(case.bytes), case.variant, str(case.ranks)),

@@ -94,11 +94,13 @@ class Menu:
         return set(names().ours_like(self._space.family, function, algorithm))
 
     def calls(self, function: str, candidate: Candidate) -> list[str]:
-        """Functions that an algorithm of the library is made of."""
+        """Functions that an algorithm of the library is made of. Of the default where its name is
+        known: a selector's."""
         entry = self._space.of(function)
-        if entry is None or not candidate.is_knobs:
+        if entry is None or candidate.variant != DEFAULT.variant:
             return []
-        return entry.algorithm(dict(candidate.knobs)[entry.knob]).calls
+        name = dict(candidate.knobs).get(entry.knob) or self._library.build.get("selector")
+        return next((one.calls for one in entry.algorithms if one.name == name), [])
 
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Whether it can be put in force only for a launch as a whole."""
@@ -107,6 +109,10 @@ class Menu:
             return False
         cold = {one.knob for one in entry.parameters if one.cold}
         return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
+
+    @property
+    def is_all_cold(self) -> bool:
+        return self._space.hot is None
 
     def algorithm(self, function: str, variant: str, knobs: Mapping[str, str]) -> str:
         """What a configuration is, whatever its parameters are."""

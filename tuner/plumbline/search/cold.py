@@ -1,17 +1,18 @@
 """Cold heats: candidates that are put in force when a launch starts, and hold for all of it.
 
-One launch carries one candidate of each function, so that a heat takes as many settings as the
-function with the most candidates has. Launches of the settings take turns with one of the library
-as it is. Variants of ours, out of messages alone, stand beside every cell (`anchors`): they check
-the library's result, which has no other witness here, and what two launches differ by is seen in
-them."""
+One launch carries one candidate of each function, as far as these do not touch each other
+(company.py), so that a heat takes little more settings than the function with the most candidates
+has. Launches of the settings take turns with one of the library as it is. Variants of ours, out of
+messages alone, stand beside every cell (`anchors`): they check the library's result, which has no
+other witness here, and what two launches differ by is seen in them. So do defaults of functions
+that a launch is not about (`references`): they show whether its candidates touch them."""
 
 from __future__ import annotations
 
 import math
 import statistics
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -25,12 +26,14 @@ from plumbline_db.records import Run
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target, index
+from .company import Company
 
 # So many cases should show the factor between two launches.
 ENOUGH_ANCHORS = 5
 # A candidate under which launches fail in so many cells is left out of the others too.
 _STRIKES = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
+_REFERENCES = 2  # cases of a launch
 
 Entries = Mapping[Target, Sequence[Candidate]]
 Anchors = Mapping[Target, Sequence[str]]
@@ -38,12 +41,13 @@ Anchors = Mapping[Target, Sequence[str]]
 
 class Setting(msgspec.Struct):
     """What is in force in the launches of one suite: at most one candidate of a function, at its
-    `cells`. `rounds` are those of its finished launches, in order; None for one that is not to be
-    looked at."""
+    `cells`. `references`: cells of other functions whose defaults stand beside them. `rounds` are
+    those of its finished launches, in order; None for one that is not to be looked at."""
 
     suite: str
     chosen: dict[str, Candidate]
     cells: list[Target]
+    references: list[Target] = []
     sequence: int = 0
     blameless: int = 0  # launches in a row that failed with none of its cases under way
     rounds: list[int | None] = msgspec.field(default_factory=list)
@@ -51,25 +55,32 @@ class Setting(msgspec.Struct):
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
         chosen = {name: self.chosen[name] for name in functions}
         cells = [one for one in self.cells if one.function in chosen]
-        return Setting(self.suite + mark, chosen, cells)
+        return Setting(self.suite + mark, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
         return {name: value for one in self.chosen.values() for name, value in one.knobs}
 
 
-def settings_of(entries: Entries) -> list[tuple[dict[str, Candidate], list[Target]]]:
+def settings_of(
+    entries: Entries, company: Company
+) -> list[tuple[dict[str, Candidate], list[Target]]]:
     """Every candidate of every function in one setting, with the cells it is entered in. Each goes
-    to the first setting that has none of its function, and wants no other value of a knob."""
+    to the first setting that has none of its function, wants no other value of a knob, and is
+    company for it."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in entries.items():
         for candidate in candidates:
             cells.setdefault((target.function, candidate), []).append(target)
     found: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
-    for (function, candidate), targets in cells.items():
+    # Those that call most first: they leave room for what they may share a launch with.
+    ranked = sorted(cells.items(), key=lambda one: -len(company.called(one[0][0], dict([one[0]]))))
+    for (function, candidate), targets in ranked:
         wanted = dict(candidate.knobs)
         for chosen, values, inside in found:
             agree = all(values.get(knob, value) == value for knob, value in wanted.items())
-            if function not in chosen and agree:
+            if function in chosen or not agree:
+                continue
+            if company.agree({**chosen, function: candidate}):
                 chosen[function] = candidate
                 values.update(wanted)
                 inside.extend(targets)
@@ -92,24 +103,35 @@ class ColdHeat:
         environment: Mapping[str, str],
         entries: Entries,
         anchors: Anchors,
+        company: Company,
         *,
+        references: Sequence[Target] = (),
         repeats: bool = False,
     ) -> None:
+        """`references`: of which some stand beside settings that should leave them alone."""
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self._lab = lab
         self._plan = plan
         self._environment = environment
         self._anchors = anchors
         self._repeats = repeats
-        self._active = [
-            Setting(f"{suite}-cold-{number + 1:02d}", chosen, cells)
-            for number, (chosen, cells) in enumerate(settings_of(entries))
-        ]
+        self._active = []
+        for number, (chosen, cells) in enumerate(settings_of(entries, company)):
+            left = [one for one in references if company.unchanged(one.function, chosen)]
+            turn = _REFERENCES * number % max(1, len(left))
+            beside = [*left[turn:], *left[:turn]][:_REFERENCES]
+            name = f"{suite}-cold-{number + 1:02d}"
+            self._active.append(Setting(name, chosen, cells, beside))
         self._all = list(self._active)
 
     @property
     def suites(self) -> list[str]:
         return [one.suite for one in self._all if one.sequence]
+
+    @property
+    def shared(self) -> list[dict[str, Candidate]]:
+        """What was in force in launches of several candidates."""
+        return [one.chosen for one in self._all if one.sequence and len(one.chosen) > 1]
 
     def round(self, number: int, go_on: Callable[[], bool] = lambda: True) -> None:
         """One finished launch of every setting that still has something to measure; those that are
@@ -132,8 +154,27 @@ class ColdHeat:
         """log(candidate / default), a launch each; `plain[n]` are seconds under the library as it
         is in round n. Where launches do not repeat each other, without the factor that two of them
         differ by: the median over the anchors."""
-        lab = self._lab
         found: dict[Target, dict[Candidate, list[float]]] = {}
+        for setting, target, log in self._logs(plain):
+            candidate = setting.chosen.get(target.function)
+            if candidate and (target, candidate) not in self.flaws:
+                found.setdefault(target, {}).setdefault(candidate, []).append(log)
+        return found
+
+    def touched(
+        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
+    ) -> dict[str, list[float]]:
+        """The same of references, by function."""
+        found: dict[str, list[float]] = {}
+        for setting, target, log in self._logs(plain):
+            if target in setting.references:
+                found.setdefault(target.function, []).append(log)
+        return found
+
+    def _logs(
+        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
+    ) -> Iterator[tuple[Setting, Target, float]]:
+        lab = self._lab
         for setting in self._all:
             here = index(runs.medians(lab.db, lab.campaign, [setting.suite]))
             for run, number in zip(_finished(lab, setting.suite), setting.rounds, strict=True):
@@ -146,12 +187,9 @@ class ColdHeat:
                 }
                 anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
                 factor = statistics.median(anchored) if anchored and not self._repeats else 0.0
-                for (target, one), value in logs.items():
-                    candidate = setting.chosen.get(target.function)
-                    if one == DEFAULT and candidate and (target, candidate) not in self.flaws:
-                        at = found.setdefault(target, {})
-                        at.setdefault(candidate, []).append(value - factor)
-        return found
+                for (target, one), log in logs.items():
+                    if one == DEFAULT:
+                        yield setting, target, log - factor
 
     def _left(self, setting: Setting) -> list[Target]:
         return [
@@ -169,6 +207,7 @@ class ColdHeat:
                 *(PlanCase(target.function, target.bytes, one) for one in self._anchors[target]),
             )
         ]
+        cases += [DEFAULT.case(one.function, one.bytes) for one in setting.references]
         plan = msgspec.structs.replace(
             self._plan,
             name=f"{setting.suite}-{setting.sequence:03d}",
@@ -232,7 +271,7 @@ class ColdHeat:
         checks = runs.checks(lab.db, lab.campaign, setting.suite, setting.sequence - 1)
         for case, check in checks:
             target = Target(case.function, case.bytes)
-            if check.outcome == "ok" or target in found:
+            if check.outcome == "ok" or target in {*found, *setting.references}:
                 continue
             if case.variant == DEFAULT.variant:
                 found[target] = Flaw.of(check)

@@ -30,7 +30,7 @@ SPREAD = 0.05
 # How many launches of a cell the spread that is known beforehand counts for.
 _WEIGHT = 4
 # A cold candidate is compared across launches.
-_COLD = 2.0
+COLD = 2.0
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
 _MEDIAN = math.pi / 2  # variance of a median over that of a mean
 
@@ -89,11 +89,12 @@ def expected_gain(leads: Collection[Lead]) -> float:
 
 
 class Evidence:
-    """Times of cases by launch. `exact`: launches repeat each other, and have no error."""
+    """Times of cases by launch. `exact`: launches repeat each other, and have no error. `spread`:
+    of log ratios between launches, as known before."""
 
     def __init__(self, *, exact: bool, spread: float = SPREAD) -> None:
         self.exact = exact
-        self._spread = spread
+        self.spread = spread
         self._blocks: dict[Key, dict[int, NDArray[np.float64]]] = {}
         # Of cold candidates, log(candidate / default), by the launch of the default.
         self._cold: dict[Key, dict[int, float]] = {}
@@ -120,9 +121,15 @@ class Evidence:
         self._cold.setdefault((target, candidate), {})[run] = log
         self._between.clear()
 
+    def forget_cold(self, functions: Collection[str]) -> None:
+        """What cold launches say of these functions."""
+        for target, candidate in [one for one in self._cold if one[0].function in functions]:
+            del self._cold[target, candidate]
+        self._between.clear()
+
     def only(self, keep: Callable[[Target, Candidate], bool]) -> Evidence:
         """What shared launches say of these, and of nothing else."""
-        found = Evidence(exact=self.exact, spread=self._spread)
+        found = Evidence(exact=self.exact, spread=self.spread)
         for (target, candidate), times in self._blocks.items():
             if keep(target, candidate):
                 found._there.setdefault(target, {})[candidate] = None
@@ -178,7 +185,7 @@ class Evidence:
         if self.exact:
             return Lead(middle, 0.0, len(values))
         inside = self._inside(target, candidate, other, logs)
-        cold = _COLD if self._is_cold(target, candidate, other) else 1.0
+        cold = COLD if self._is_cold(target, candidate, other) else 1.0
         between = cold * self._spread_of(target)
         return Lead(middle, math.sqrt((between**2 + inside**2) / len(values)), len(values))
 
@@ -239,7 +246,7 @@ class Evidence:
                     most = max(most, len(logs) - 1)
             seen = squares / freedom if freedom else 0.0
             # Candidates share the default of their launches: all together count for two of them.
-            total = _WEIGHT * self._spread**2 + 2 * most * seen
+            total = _WEIGHT * self.spread**2 + 2 * most * seen
             self._between[target] = math.sqrt(total / (_WEIGHT + 2 * most))
         return self._between[target]
 

@@ -1,5 +1,5 @@
 """The launches of a race, look by look: candidates of many cells side by side in the same launch,
-cold ones in launches of their own, in turn with it (cold.py). Keeps the evidence, and what was
+cold ones in launches of their own, in turn with it (cold_look.py). Keeps the evidence, and what was
 found wrong; decides nothing."""
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from plumbline_db.records import Trial
 from . import plausible
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target
-from .cold import ENOUGH_ANCHORS, ColdHeat
-from .evidence import Evidence
+from .cold import ENOUGH_ANCHORS
+from .cold_look import ColdLook
+from .company import Company
+from .evidence import COLD, Evidence
 from .twins import Entries, Rule, passed_over, witnesses
 
 
@@ -45,15 +47,17 @@ class Heats:
         go_on: Callable[[], bool] = lambda: True,
         *,
         rule: Rule | None = None,
+        company: Company | None = None,
     ) -> None:
         """`go_on` says whether there is time for another cold launch; by the `rule` a candidate is
-        passed over that is expected to be behind."""
+        passed over that is expected to be behind; `company`: who shares cold launches."""
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
         self.failed, self.evidence = past.failed, past.evidence
         self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
         self._rule = rule or Rule()
+        self._company = company or Company(menu, plan.harness)
         self._lab = lab
         self._menu = menu
         self._plan = plan
@@ -235,19 +239,6 @@ class Heats:
         entered: Entries,
         anchors: Mapping[Target, Sequence[str]],
     ) -> None:
-        heat = ColdHeat(
-            self._lab,
-            suite,
-            plan,
-            self._environment,
-            entered,
-            anchors,
-            repeats=self.evidence.exact,
-        )
-        heat.round(0, self._go_on)
-        self.cold_suites += heat.suites
-        for (target, candidate), flaw in heat.flaws.items():
-            self.fail(target, candidate, flaw)
         # The launch of the library as it is of this look; any, where they repeat each other.
         launch = None if self.evidence.exact else self._launch
         plain = {
@@ -256,8 +247,24 @@ class Heats:
             for one in (DEFAULT, *map(Candidate, anchors.get(target, ())))
             if (seconds := self.evidence.seconds(target, one, launch)) is not None
         }
-        for target, found in heat.ratios([plain]).items():
-            for candidate, logs in found.items():
+
+        look = ColdLook(
+            self._lab,
+            plan,
+            self._environment,
+            anchors,
+            self._company,
+            plain,
+            error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
+            go_on=self._go_on,
+        )
+        found = look.run(suite, entered)
+        self.cold_suites += look.suites
+        for (target, candidate), flaw in look.flaws.items():
+            self.fail(target, candidate, flaw)
+        self.evidence.forget_cold(look.touched)
+        for target, ratios in found.items():
+            for candidate, logs in ratios.items():
                 for log in logs:
                     self.evidence.add_cold(target, candidate, self._launch, log)
 

@@ -21,6 +21,7 @@ from . import neighbours
 from .bound import Bound
 from .candidates import Candidate, Menu
 from .cells import Target, index
+from .company import Company
 from .decision import Decision, Judge
 from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
@@ -51,10 +52,12 @@ class Race:
         before: Evidence | None = None,
         changed: Collection[str] = (),
         earlier: neighbours.Earlier = neighbours.nothing,
+        company: Company | None = None,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
         `before`: with winners in force, what is known without them; `changed`: the functions that
-        they are about. `earlier`: what was found for a cell elsewhere."""
+        they are about. `earlier`: what was found for a cell elsewhere. `company`: who shares cold
+        launches, with what was learnt of that before."""
         self.suite = suite
         self._lab = lab
         self._menu = menu
@@ -78,6 +81,7 @@ class Race:
                 before=before,
                 changed=frozenset(changed),
             ),
+            company=company,
         )
         self._judge = Judge(self._evidence, effort)
         self._decisions: list[Decision] = []

@@ -17,7 +17,7 @@ from plumbline.application import worth
 from plumbline.launch.simulated import MANY
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
-from plumbline.settings import Settings
+from plumbline.settings import BARRIER, OWN_BARRIER, Settings
 from plumbline.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
@@ -26,6 +26,7 @@ from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
 from .budget import Budget
 from .candidates import DEFAULT, Candidate, Menu
+from .company import Company
 from .entrants import idle, near, violated
 from .evidence import Evidence, spread_of
 from .heat import Past
@@ -63,6 +64,9 @@ class Rounds:
         self._event = event
         self._budget = budget
         self._menu = menu
+        if menu.is_all_cold and plan.sync == BARRIER:
+            # Its candidates, and what a library sets beside any, would be under every start.
+            plan = msgspec.structs.replace(plan, sync=OWN_BARRIER)
         self._plan = plan
         self._settings = settings
         self._sizes = sizes
@@ -71,6 +75,8 @@ class Rounds:
         self._again: set[Target] = set()
         self._seconds = SecondChoices(menu, sizes, self._select)
         self._past: Past | None = None
+        self._company = Company(menu, plan.harness)
+        self._told: set[str] = set()
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
@@ -234,6 +240,12 @@ class Rounds:
         )
         return crossover.search(choice, race.glance, self._grid, self._budget.left, menu.is_cold)
 
+    def _tell_apart(self, race: Race) -> None:
+        for function, seen in self._company.apart.items():
+            if function not in self._told:
+                self._told.add(function)
+                self._event("measured alone", f"{race.suite}: {function}: {seen}")
+
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
         if found is None or found.low is None or found.high is None:
@@ -265,7 +277,11 @@ class Rounds:
             if environment:
                 whole = any(one.function == EVERY_FUNCTION for one in in_force)
                 before = None if whole else past.evidence
-                past = Past(past.evidence.only(partial(_is_untouched, menu, in_force)))
+                touched = {*self._plan.harness, EVERY_FUNCTION}
+                if touched.isdisjoint(one.function for one in in_force):
+                    past = Past(past.evidence.only(partial(_is_anchor, menu)))
+                else:
+                    past = Past(Evidence(exact=True))
         effort = msgspec.structs.replace(
             effort,
             at_once=self._at_once,
@@ -286,6 +302,7 @@ class Rounds:
             before=before,
             changed=[one.function for one in in_force],
             earlier=earlier,
+            company=self._company,
         )
 
     def _known(self) -> Past:
@@ -347,6 +364,7 @@ class Rounds:
             opened_by |= {target: [name] for target, name in broken.items()}
             found = self._select(menu, trials, opened_by)
         between = self._between(race, menu, trials, opened_by)
+        self._tell_apart(race)
         found = self._select(menu, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
@@ -372,13 +390,9 @@ class Rounds:
         return found
 
 
-def _is_untouched(
-    menu: Menu, in_force: Sequence[Winner], target: Target, candidate: Candidate
-) -> bool:
-    """It sends messages and is made of nothing that a winner in force is about, not even where its
-    ranks start together."""
-    barrier = any(one.function in ("MPI_Barrier", EVERY_FUNCTION) for one in in_force)
-    return not barrier and candidate.variant.partition(":")[0] in menu.anchors(target.function)
+def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:
+    """It sends messages and is made of nothing that a winner in force can be about."""
+    return candidate.variant.partition(":")[0] in menu.anchors(target.function)
 
 
 def _becomes(

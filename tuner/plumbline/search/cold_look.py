@@ -1,0 +1,116 @@
+"""One look at cold candidates: their launches, those of a sample alone, and again alone what is
+found to be touched by its company (company.py)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from plumbline.measure import Laboratory
+from plumbline.plan import Plan
+
+from .candidates import DEFAULT, Candidate
+from .cells import Flaw, Target
+from .cold import Anchors, ColdHeat, Entries
+from .company import Company
+
+# log(candidate / default), a launch each.
+Ratios = dict[Target, dict[Candidate, list[float]]]
+
+
+class ColdLook:
+    """Afterwards `touched` are the functions that were found only now to take another time in
+    company, of which nothing that was measured before stands; `flaws`, `suites` as in cold.py."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        plan: Plan,
+        environment: Mapping[str, str],
+        anchors: Anchors,
+        company: Company,
+        plain: Mapping[tuple[Target, Candidate], float],
+        *,
+        error: float,
+        go_on: Callable[[], bool],
+    ) -> None:
+        """`plain`: seconds under the library as it is; `error` of a log ratio between launches, 0:
+        they repeat each other."""
+        self.suites: list[str] = []
+        self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
+        self.touched: set[str] = set()
+        self._lab = lab
+        self._plan = plan
+        self._environment = environment
+        self._anchors = anchors
+        self._company = company
+        self._plain = plain
+        self._error = error
+        self._go_on = go_on
+        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi.py).
+        self._references = _middles(
+            target for target, one in plain if one == DEFAULT and target.function != "MPI_Barrier"
+        )
+
+    def run(self, suite: str, entered: Entries) -> Ratios:
+        heat = self._heat(suite, entered)
+        found = heat.ratios([self._plain])
+        sample = self._company.sample(heat.shared, found)
+        heats = [heat]
+        if sample:
+            heats.append(self._heat(f"{suite}-alone", sample))
+            self._compare(found, heats[-1].ratios([self._plain]), sample)
+        for one in heats:
+            for function, logs in one.touched([self._plain]).items():
+                self._learn(function, "the default", logs)
+        if self.touched:
+            again = {
+                target: [one for one in those if (target, one) not in self.flaws]
+                for target, those in entered.items()
+                if target.function in self.touched
+            }
+            alone = self._heat(f"{suite}-apart", again).ratios([self._plain])
+            found = {one: of for one, of in found.items() if one.function not in self.touched}
+            found |= alone
+        return found
+
+    def _heat(self, suite: str, entries: Entries) -> ColdHeat:
+        heat = ColdHeat(
+            self._lab,
+            suite,
+            self._plan,
+            self._environment,
+            entries,
+            self._anchors,
+            self._company,
+            references=self._references,
+            repeats=not self._error,
+        )
+        heat.round(0, self._go_on)
+        self.suites += heat.suites
+        self.flaws |= heat.flaws
+        return heat
+
+    def _compare(self, together: Ratios, alone: Ratios, sample: Entries) -> None:
+        logs: dict[tuple[str, Candidate], list[float]] = {}
+        for target, those in sample.items():
+            for one in those:
+                left, right = together[target][one], alone.get(target, {}).get(one)
+                if right:
+                    log = statistics.median(left) - statistics.median(right)
+                    logs.setdefault((target.function, one), []).append(log)
+        for (function, one), found in logs.items():
+            label = " ".join(f"{knob}={value}" for knob, value in one.knobs)
+            self._learn(function, label, found)
+
+    def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:
+        if self._company.learn(function, what, logs, self._error):
+            self.touched.add(function)
+
+
+def _middles(cells: Iterable[Target]) -> list[Target]:
+    """One of each function, of a size in the middle."""
+    found: dict[str, list[Target]] = {}
+    for one in sorted(cells):
+        found.setdefault(one.function, []).append(one)
+    return [those[len(those) // 2] for those in found.values()]

@@ -1,0 +1,109 @@
+"""Who may share a cold launch with whom: the one place that says so. A candidate is in force for
+all of its launch, so that whatever a case calls underneath (the harness between two calls, the
+functions that its algorithm is made of, theirs) must be nobody's candidate there, but for the cell
+that the candidate is for.
+
+What the search space says of that (`calls`) is checked by times: of a sample of candidates alone,
+and of defaults in launches that are about other functions. A function that is found to take another
+time in company has its candidates measured alone from then on (`apart`). Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+
+from .candidates import DEFAULT, Candidate, Menu
+from .cells import Target
+
+# So much may a case take more, or less, in company: what a simulated machine leaves open.
+AGREE = 0.02
+# Of so many shared launches one candidate is measured alone too.
+_SAMPLE = 10
+# So many standard errors beyond that, where launches differ, a case is no more the same.
+_DEVIATIONS = 3.0
+
+Chosen = Mapping[str, Candidate]
+
+
+class Company:
+    """`harness`: the functions that the harness calls around a timed call. `apart`: functions whose
+    candidates stand alone, with what was seen."""
+
+    def __init__(self, menu: Menu, harness: Collection[str] = ()) -> None:
+        self.apart: dict[str, str] = {}
+        self._menu = menu
+        self._harness = harness
+        self._seen: dict[tuple[str, str], list[float]] = {}
+        self._sampled: list[tuple[str, Candidate]] = []
+
+    def agree(self, chosen: Chosen) -> bool:
+        """Whether candidates of these functions may be in force in one launch."""
+        return len(chosen) < 2 or all(
+            name not in self.apart and not self._meets(name, chosen) for name in chosen
+        )
+
+    def unchanged(self, function: str, chosen: Chosen) -> bool:
+        """Whether its default takes what it takes without `chosen`."""
+        return not (function in chosen or self._meets(function, chosen))
+
+    def called(self, function: str, chosen: Chosen) -> set[str]:
+        """The other functions that one of its cases calls, on whatever way, with `chosen` in force;
+        those of the harness too."""
+        found: set[str] = set()
+        left = [function, *self._harness]
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += self._menu.calls(name, chosen.get(name, DEFAULT))
+        return found - {function}
+
+    def _meets(self, function: str, chosen: Chosen) -> bool:
+        return not chosen.keys().isdisjoint(self.called(function, chosen))
+
+    def sample(
+        self,
+        shared: Sequence[Chosen],
+        found: Mapping[Target, Mapping[Candidate, Sequence[float]]],
+    ) -> dict[Target, list[Candidate]]:
+        """Of the candidates of `shared` launches those that are measured alone too, in the cells
+        that have a result in `found` (log(candidate / default)): the same as before while they
+        race, then the fastest of functions that had none yet, since winners are among them."""
+        gains = {
+            (target.function, one): min(
+                statistics.median(of[one])
+                for at, of in found.items()
+                if at.function == target.function and one in of
+            )
+            for target, those in found.items()
+            for one in those
+            if any(chosen.get(target.function) == one for chosen in shared)
+        }
+        before = [one for one in self._sampled if one in gains]
+        had = {function for function, _ in self._sampled}
+        ranked = sorted(gains, key=lambda one: (one[0] in had, gains[one]))
+        fresh = {name: (name, one) for name, one in reversed(ranked) if (name, one) not in before}
+        more = sorted(fresh.values(), key=ranked.index)
+        chosen = [*before, *more][: math.ceil(len(shared) / _SAMPLE)]
+        self._sampled += [one for one in chosen if one not in before]
+        return {
+            target: wanted
+            for target, those in found.items()
+            if (wanted := [one for one in those if (target.function, one) in chosen])
+        }
+
+    def learn(self, function: str, what: str, logs: Sequence[float], error: float = 0.0) -> bool:
+        """Whether a function was found to be touched just now. `logs`: of what `what` of it took in
+        company over what it took else, a cell each; `error`: of one of them between launches."""
+        seen = self._seen.setdefault((function, what), [])
+        seen.append(statistics.median(logs))
+        worst = max(logs, key=abs)
+        sides = [(worst, 1), (statistics.median(seen), len(seen))] if error else [(worst, 1)]
+        for log, launches in sides:
+            within = math.log1p(AGREE) + _DEVIATIONS * error / math.sqrt(launches)
+            if function not in self.apart and abs(log) > within:
+                times = f"{math.exp(log):.2f} times as long in company"
+                self.apart[function] = f"{what} took {times}"
+                return True
+        return False
