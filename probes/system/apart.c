@@ -10,9 +10,10 @@ const char *pl_apart(const char *file, const char *folder, const char *const *na
 {
     const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
     char path[PATH_MAX];
+    /* By its path: what has the same name and is loaded already is not it. */
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    void *library = dlopen(file, flags);
-    if (!library && !(library = dlopen(path, flags)))
+    void *library = dlopen(path, flags);
+    if (!library && !(library = dlopen(file, flags)))
         return dlerror();
     for (size_t i = 0; i < count; i++) {
         void *const found = dlsym(library, names[i]);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Looks `count` functions up by name; `functions` is a structure of pointers to them, in the same
- * order. `file` is looked for where the loader looks, then in `folder`. NULL, or why there is none.
+ * order. `file` is looked for in `folder`, then where the loader looks. NULL, or why there is none.
  */
 const char *pl_apart(const char *file, const char *folder, const char *const *names, size_t count,
                      void *functions);
