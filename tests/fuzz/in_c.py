@@ -41,4 +41,3 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
         env=os.environ | compiler, check=True, timeout=240,
     )  # fmt: skip
     return target
-

@@ -170,7 +170,9 @@ def test_no_data_race(tmp_path: Path) -> None:
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=thread", "-pthread"]
     flags += [f"-I{ROOT / folder}" for folder in ("tests", "probes")]
     sources = [ROOT / "tests/probes/unit/test_team.c"]
-    sources += [ROOT / "probes" / name for name in ("overlap/team.c", "overlap/work.c", "system/units.c")]
+    sources += [
+        ROOT / "probes" / name for name in ("overlap/team.c", "overlap/work.c", "system/units.c")
+    ]
     program, empty = tmp_path / "race", tmp_path / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")
     for what in ([empty], sources):
