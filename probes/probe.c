@@ -2,6 +2,7 @@
 #include "list.h"
 #include "measure/run.h"
 #include "system/report.h"
+#include "system/survey.h"
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -38,6 +39,7 @@ static const struct {
     int (*run)(void);
 } commands[] = {
     {"system", "the machine, the library and its control variables, as JSON", pl_system},
+    {"variables", "name and value of control variables, without MPI_Init", pl_variables},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

@@ -118,7 +118,7 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_integer(json, "ppn", placement->ppn);
     pl_json_array(json, "hosts");
     for (int rank = 0; rank < facts->nprocs; rank++)
-        if (pl_placement_first_on_host(placement, rank) == rank)
+        if (placement->first[rank] == rank)
             pl_json_text(json, NULL, placement->ranks[rank].host);
     pl_json_end(json);
     pl_json_integer(json, "processing_units", facts->processing_units);

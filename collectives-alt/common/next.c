@@ -6,33 +6,53 @@ struct pl_next pl_next = {PL_NEXT_FUNCTIONS(OWN)};
 
 #ifndef SMPI_H
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #ifdef PL_PRELOAD
-/* For the probe, which cannot look behind this library. */
-__attribute__((visibility("default"))) void *plumbline_next(const char *name);
-
-void *plumbline_next(const char *name)
+static void *next(const char *name)
 {
     /* No tail call: the loader looks behind the library that dlsym returns to. */
     void *volatile found = dlsym(RTLD_NEXT, name);
     return found;
 }
 #else
-static void *plumbline_next(const char *name)
+/* Where libplumbline.so is in the loader's list; NULL: not there. */
+static struct link_map *preload(void)
 {
-    void *const there = dlsym(RTLD_DEFAULT, "plumbline_next");
-    void *(*ask)(const char *) = NULL;
-    if (!there)
+    static const char file[] = "/libplumbline.so";
+    struct link_map *at = NULL;
+    if (dlinfo(dlopen(NULL, RTLD_LAZY), RTLD_DI_LINKMAP, &at) != 0)
+        return NULL;
+    for (; at; at = at->l_next) {
+        const size_t length = strlen(at->l_name);
+        if (length >= sizeof file - 1 && strcmp(at->l_name + length - sizeof file + 1, file) == 0)
+            break;
+    }
+    return at;
+}
+
+/* What libplumbline.so itself would find. dlsym also looks into what a library needs, so the
+ * library where a function lies is asked for. */
+static void *next(const char *name)
+{
+    struct link_map *at = preload(), *of = NULL;
+    Dl_info info;
+    if (!at)
         return dlsym(RTLD_DEFAULT, name);
-    memcpy(&ask, &there, sizeof ask);
-    return ask(name);
+    while ((at = at->l_next)) {
+        void *const library = dlopen(at->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        void *const found = library ? dlsym(library, name) : NULL;
+        if (found && dladdr1(found, &info, (void **)&of, RTLD_DL_LINKMAP) && of == at)
+            return found;
+    }
+    return NULL;
 }
 #endif
 
 static void take(void *function, size_t size, const char *name)
 {
-    void *const found = plumbline_next(name);
+    void *const found = next(name);
     if (found)
         memcpy(function, &found, size);
 }

@@ -1,10 +1,11 @@
 /* The record of an application's calls: how many and how long, by function, communicator and
  * volume. What is sent is not looked at.
  *
- * Each rank has a file of its own in the folder that PLUMBLINE_CALLS names, mapped into memory:
- * what is counted is in the file, whatever becomes of the process. It is a `struct header` and a
- * table of `struct entry`, open addressing, as tuner/plumbline/recorded.py reads it. A table that
- * fills up is copied into one of twice the size, which takes its place by a rename. */
+ * The ranks of a node share a file in the folder that PLUMBLINE_CALLS names, mapped into memory:
+ * what is counted is in the file, whatever becomes of the process, and nothing is left to do at the
+ * end. It is a `struct file`, then a slot for each rank: a `struct header` and the entries it uses,
+ * as tuner/plumbline/recorded.py reads it. A slot has room for all entries there may be; disk it
+ * takes as they come. */
 #include "preload.h"
 #include "tools.h"
 
@@ -20,19 +21,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_CAPACITY = 256, LAST_CAPACITY = 65536, NAME_BYTES = 32, LIBRARY_BYTES = 256 };
+enum { FIRST_ENTRIES = 256, MOST_ENTRIES = 65536, NAME_BYTES = 32, LIBRARY_BYTES = 256 };
+enum { PAGE = 65536 }; /* no machine has larger ones */
 
 struct entry {
     int64_t bytes; /* PL_NO_VOLUME: not known */
-    int64_t calls; /* 0: the entry is free */
+    int64_t calls; /* 0: written a moment later */
     int64_t ns, fastest_ns;
     int32_t function, nprocs;
     int32_t nodes, ppn; /* 0: not known */
 };
 
-struct header {
+struct file {
     char magic[8];
-    uint32_t one, header_bytes, entry_bytes, capacity; /* one: in the order of bytes here */
+    uint32_t one, slot_bytes; /* one: in the order of bytes here */
+    atomic_uint slots;        /* taken */
+};
+
+struct header {
+    uint32_t header_bytes, entry_bytes, used, present; /* present: 1, where a rank has begun */
     int32_t rank, nprocs, functions, finished;
     int64_t job; /* equal on all ranks of MPI_COMM_WORLD */
     int64_t elapsed_ns;
@@ -41,12 +48,19 @@ struct header {
     char names[PL_FUNCTION_COUNT][NAME_BYTES];
 };
 
+enum {
+    SLOT = (sizeof(struct header) + MOST_ENTRIES * sizeof(struct entry) + PAGE - 1) / PAGE * PAGE
+};
+
 static struct {
     struct header *header; /* NULL: nothing is recorded */
     struct entry *entries; /* behind it */
-    uint32_t used;
+    uint32_t room;         /* entries that there is disk for */
+    uint32_t *index;       /* open addressing: the number of an entry + 1; 0: free */
     int64_t started;
     char path[PATH_MAX];
+    int file;
+    off_t at; /* of the slot */
     pthread_mutex_t lock;
 } book = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -63,30 +77,13 @@ static int64_t now(void)
 #endif
 }
 
-static size_t length_of(uint32_t capacity)
+/* Disk for so many entries: where it is full that is an error here, and no signal later. */
+static bool reserve(uint32_t entries)
 {
-    return sizeof(struct header) + capacity * sizeof(struct entry);
-}
-
-/* NULL with errno. The blocks are there before they are written to: a full disk is an error here
- * and no signal later. */
-static struct header *map(const char *path, uint32_t capacity)
-{
-    const size_t length = length_of(capacity);
-    const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0)
-        return NULL;
-    void *memory = MAP_FAILED;
-    errno = posix_fallocate(file, 0, (off_t)length);
-    if (errno == 0)
-        memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    const int failure = errno;
-    close(file);
-    if (memory != MAP_FAILED)
-        return memory;
-    unlink(path);
-    errno = failure;
-    return NULL;
+    const size_t length = sizeof(struct header) + entries * sizeof(struct entry);
+    errno = posix_fallocate(book.file, book.at, (off_t)length);
+    book.room = errno == 0 ? entries : book.room;
+    return errno == 0;
 }
 
 static bool same(const struct entry *left, const struct entry *right)
@@ -95,65 +92,38 @@ static bool same(const struct entry *left, const struct entry *right)
            left->nprocs == right->nprocs && left->nodes == right->nodes && left->ppn == right->ppn;
 }
 
-/* The entry of this key, or the free one where it belongs; NULL when the table is full. */
-static struct entry *find(struct entry *entries, uint32_t capacity, const struct entry *key)
+enum { PLACES = 2 * MOST_ENTRIES };
+
+/* Where the number of this key's entry is, or is to be. */
+static uint32_t *find(const struct entry *key)
 {
     uint64_t hash = (uint64_t)key->bytes * 31 + (uint64_t)key->function;
     hash = (hash * 31 + (uint64_t)key->nprocs) * 31 + (uint64_t)key->nodes;
     hash *= UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(hash >> 40) & (capacity - 1);
-    for (uint32_t tried = 0; tried < capacity; tried++, at = (at + 1) & (capacity - 1))
-        if (entries[at].calls == 0 || same(&entries[at], key))
-            return &entries[at];
-    return NULL;
+    uint32_t at = (uint32_t)(hash >> 40) % PLACES;
+    while (book.index[at] > 0 && !same(&book.entries[book.index[at] - 1], key))
+        at = (at + 1) % PLACES;
+    return &book.index[at];
 }
 
-/* False where the table stays as it is. */
-static bool grow(void)
-{
-    char part[PATH_MAX + 8];
-    struct header *old = book.header;
-    const uint32_t capacity = 2 * old->capacity;
-    if (capacity > LAST_CAPACITY)
-        return false;
-    snprintf(part, sizeof part, "%s.part", book.path);
-    struct header *new = map(part, capacity);
-    if (!new)
-        return false;
-    *new = *old;
-    new->capacity = capacity;
-    struct entry *entries = (struct entry *)(new + 1);
-    for (uint32_t i = 0; i < old->capacity; i++)
-        if (book.entries[i].calls > 0)
-            *find(entries, capacity, &book.entries[i]) = book.entries[i];
-    if (rename(part, book.path) != 0) {
-        munmap(new, length_of(capacity));
-        unlink(part);
-        return false;
-    }
-    book.header = new;
-    book.entries = entries;
-    munmap(old, length_of(old->capacity));
-    return true;
-}
-
-/* Volumes past three quarters of the last table are counted as not known: what is left of it has
- * room for these. */
+/* Volumes past three quarters of what there is room for are counted as not known: what is left of
+ * it has room for these. NULL: it has not. */
 static struct entry *entry_of(struct entry *key)
 {
-    struct entry *found = find(book.entries, book.header->capacity, key);
-    if (found && found->calls > 0)
-        return found;
-    if (4 * (uint64_t)book.used >= 3 * (uint64_t)book.header->capacity) {
-        if (!grow())
-            key->bytes = PL_NO_VOLUME;
-        found = find(book.entries, book.header->capacity, key);
+    const uint32_t used = book.header->used;
+    uint32_t *place = find(key);
+    if (*place == 0 && 4 * (uint64_t)used >= 3 * (uint64_t)book.room &&
+        (2 * book.room > MOST_ENTRIES || !reserve(2 * book.room))) {
+        key->bytes = PL_NO_VOLUME;
+        place = find(key);
     }
-    if (found && found->calls == 0) {
-        *found = *key;
-        book.used++;
-    }
-    return found;
+    if (*place > 0)
+        return &book.entries[*place - 1];
+    if (used == book.room)
+        return NULL;
+    book.entries[used] = *key;
+    *place = book.header->used = used + 1;
+    return &book.entries[used];
 }
 
 static long long vector_bytes(const int *counts, int p, MPI_Datatype type)
@@ -248,36 +218,85 @@ out:
     return rc;
 }
 
+/* One for all ranks that share this kernel: its name has the kernel's own. */
+static bool name_file(const char *folder, long long job)
+{
+    char host[MPI_MAX_PROCESSOR_NAME], boot[9] = "";
+    int length;
+    PMPI_Get_processor_name(host, &length);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file && !fgets(boot, sizeof boot, file))
+        boot[0] = '\0';
+    if (file)
+        fclose(file);
+    errno = ENAMETOOLONG;
+    return snprintf(book.path, sizeof book.path, "%s/%s-%s-%llx.calls", folder, host, boot,
+                    (unsigned long long)job) < (int)sizeof book.path;
+}
+
+/* The next slot: ranks of a node count in the file itself. */
+static bool take_slot(void)
+{
+    struct file *head = MAP_FAILED;
+    errno = posix_fallocate(book.file, 0, sizeof *head);
+    if (errno == 0)
+        head = mmap(NULL, sizeof *head, PROT_READ | PROT_WRITE, MAP_SHARED, book.file, 0);
+    if (head == MAP_FAILED)
+        return false;
+    head->one = 1;
+    head->slot_bytes = SLOT;
+    memcpy(head->magic, "PLCALLS2", sizeof head->magic);
+    book.at = PAGE + (off_t)SLOT * atomic_fetch_add(&head->slots, 1);
+    munmap(head, sizeof *head);
+    return reserve(FIRST_ENTRIES);
+}
+
+/* NULL with errno. */
+static struct header *map(const char *folder, long long job)
+{
+    struct header *mapped = MAP_FAILED;
+    book.file = -1;
+    book.index = calloc(PLACES, sizeof *book.index);
+    if (book.index && name_file(folder, job))
+        book.file = open(book.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (book.file >= 0 && take_slot())
+        mapped = mmap(NULL, SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, book.file, book.at);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void unmap(struct header *header)
+{
+    if (header)
+        munmap(header, SLOT);
+    if (book.file >= 0)
+        close(book.file);
+    free(book.index);
+}
+
 bool pl_calls_open(const char *folder, long long job)
 {
-    struct header header = {.magic = {'P', 'L', 'C', 'A', 'L', 'L', 'S', '1'},
-                            .one = 1,
-                            .header_bytes = sizeof header,
-                            .entry_bytes = sizeof(struct entry),
-                            .capacity = FIRST_CAPACITY,
-                            .functions = PL_FUNCTION_COUNT,
-                            .job = job};
-    char version[MPI_MAX_LIBRARY_VERSION_STRING], host[MPI_MAX_PROCESSOR_NAME];
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &header.rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &header.nprocs);
-    PMPI_Get_library_version(version, &length);
-    PMPI_Get_processor_name(host, &length);
-    snprintf(header.library, sizeof header.library, "%.*s", (int)strcspn(version, "\n"), version);
-    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
-        snprintf(header.names[f], NAME_BYTES, "%s", pl_function_name((enum pl_function)f));
-    const int written = snprintf(book.path, sizeof book.path, "%s/%s-%ld-%d.calls", folder, host,
-                                 (long)getpid(), header.rank);
-    errno = ENAMETOOLONG;
-    struct header *mapped = written < (int)sizeof book.path ? map(book.path, FIRST_CAPACITY) : NULL;
-    if (!mapped) {
+    struct header *header = map(folder, job);
+    if (!header) {
         fprintf(stderr, "plumbline: cannot write in %s: %s; no calls are recorded\n", folder,
                 strerror(errno));
+        unmap(NULL);
         return false;
     }
-    *mapped = header;
-    book.header = mapped;
-    book.entries = (struct entry *)(mapped + 1);
+    *header = (struct header){.header_bytes = sizeof *header,
+                              .entry_bytes = sizeof(struct entry),
+                              .functions = PL_FUNCTION_COUNT,
+                              .job = job};
+    PMPI_Comm_rank(MPI_COMM_WORLD, &header->rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &header->nprocs);
+    PMPI_Get_library_version(version, &length);
+    snprintf(header->library, sizeof header->library, "%.*s", (int)strcspn(version, "\n"), version);
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+        snprintf(header->names[f], NAME_BYTES, "%s", pl_function_name((enum pl_function)f));
+    header->present = 1;
+    book.header = header;
+    book.entries = (struct entry *)(header + 1);
     book.started = now();
     return true;
 }
@@ -292,9 +311,9 @@ void pl_calls_close(bool finished)
     if (finished) {
         header->elapsed_ns = now() - book.started;
         header->finished = 1;
-        msync(header, length_of(header->capacity), MS_SYNC);
+        msync(header, sizeof *header + header->used * sizeof(struct entry), MS_SYNC);
     } else {
         unlink(book.path);
     }
-    munmap(header, length_of(header->capacity));
+    unmap(header);
 }

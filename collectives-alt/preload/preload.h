@@ -164,10 +164,10 @@ void pl_write_report(void);
 
 /* --- the record of calls (calls.c) --- */
 
-/* Makes this rank's file in `folder`; false, with a message, where that cannot be. `job` tells the
- * ranks of one MPI_COMM_WORLD from others'. */
+/* Takes this rank's part of its node's file in `folder`; false, with a message, where that cannot
+ * be. `job` tells the ranks of one MPI_COMM_WORLD from others'. */
 bool pl_calls_open(const char *folder, long long job);
-/* `finished`: at the end; else nothing is left of the file. */
+/* `finished`: at the end; else, on all ranks, nothing is left of the file. */
 void pl_calls_close(bool finished);
 /* pl_decide, counted and timed. Collective in the first call on a communicator. */
 int pl_record(const struct pl_call *call);

@@ -1,5 +1,7 @@
 #include "clock/nodes.h"
 
+#include "system/alike.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,24 +55,25 @@ bool pl_nodes_find(struct pl_nodes *nodes, const struct pl_world *world)
         return false;
     }
     pl_p2p_gather(world, &mine, (int)sizeof mine, all);
+    if (world->rank == 0)
+        pl_alike(all, sizeof *all, sizeof *all, world->size, nodes->ranks, nodes->start);
     for (int rank = 0; rank < world->size && world->rank == 0; rank++) {
-        int node = 0;
-        while (node < nodes->count && all[nodes->first[node]] != all[rank])
-            node++;
-        nodes->of_rank[rank] = node;
-        if (node == nodes->count)
+        int first = nodes->ranks[rank];
+        nodes->of_rank[rank] = first < rank ? nodes->of_rank[first] : nodes->count;
+        if (first == rank)
             nodes->first[nodes->count++] = rank;
     }
     free(all);
     pl_p2p_broadcast(world, &nodes->count, (int)sizeof nodes->count);
     pl_p2p_broadcast(world, nodes->of_rank, (int)(size * sizeof *nodes->of_rank));
     pl_p2p_broadcast(world, nodes->first, (int)(size * sizeof *nodes->first));
-    for (int node = 0, next = 0; node < nodes->count; node++) {
-        for (int rank = 0; rank < world->size; rank++)
-            if (nodes->of_rank[rank] == node)
-                nodes->ranks[next++] = rank;
-        nodes->start[node + 1] = next;
-    }
+    memset(nodes->start, 0, (size + 1) * sizeof *nodes->start);
+    for (int rank = 0; rank < world->size; rank++)
+        nodes->start[nodes->of_rank[rank]]++;
+    for (int node = 1; node <= nodes->count; node++) /* where a node ends, until its ranks are in */
+        nodes->start[node] += nodes->start[node - 1];
+    for (int rank = world->size - 1; rank >= 0; rank--)
+        nodes->ranks[--nodes->start[nodes->of_rank[rank]]] = rank;
     return true;
 }
 

@@ -4,21 +4,21 @@
  * (probes/Makefile). */
 #include "clock/clock.h"
 
+#include "system/papi.h"
+
 #include <stddef.h>
 
 #ifdef PL_PAPI
 
-#include <papi.h>
-
 static int64_t now_ns(void)
 {
-    return PAPI_get_real_nsec();
+    return pl_papi.get_real_nsec();
 }
 
 static bool adopt(const struct pl_calibration *calibration)
 {
     (void)calibration;
-    return PAPI_library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT;
+    return !pl_papi_open() && pl_papi.library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT;
 }
 
 #else

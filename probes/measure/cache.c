@@ -28,42 +28,6 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static bool holds_data(hwloc_obj_t object)
-{
-    return hwloc_obj_type_is_cache(object->type) &&
-           object->attr->cache.type != HWLOC_OBJ_CACHE_INSTRUCTION;
-}
-
-/* No core but one has it above itself. Processing units that are not in the topology (another
- * cgroup's) count as well, as far as hwloc knows them. */
-static bool is_private(hwloc_topology_t topology, hwloc_obj_t cache)
-{
-    hwloc_obj_t core =
-        hwloc_get_next_obj_inside_cpuset_by_type(topology, cache->cpuset, HWLOC_OBJ_CORE, NULL);
-    if (!core) /* the cache of a part of a core, or there are no cores */
-        return hwloc_bitmap_weight(cache->complete_cpuset) == 1;
-    return hwloc_bitmap_isincluded(cache->complete_cpuset, core->complete_cpuset);
-}
-
-struct pl_cache_sizes pl_cache_sizes(hwloc_topology_t topology)
-{
-    struct pl_cache_sizes sizes = {
-        .memory_bytes = (size_t)hwloc_get_root_obj(topology)->total_memory, .line_bytes = 64};
-    hwloc_obj_t unit = NULL;
-    while ((unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit)))
-        for (hwloc_obj_t object = unit->parent; object; object = object->parent) {
-            if (!holds_data(object))
-                continue;
-            size_t bytes = (size_t)object->attr->cache.size;
-            sizes.largest_bytes = larger(sizes.largest_bytes, bytes);
-            if (is_private(topology, object))
-                sizes.private_bytes = larger(sizes.private_bytes, bytes);
-            if (object->attr->cache.linesize > 0)
-                sizes.line_bytes = object->attr->cache.linesize;
-        }
-    return sizes;
-}
-
 size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -105,19 +69,18 @@ static unsigned char *allocate(size_t bytes, size_t page, void **memory)
 }
 
 const char *pl_cache_open(struct pl_cache *cache, const struct pl_plan *plan,
-                          const struct pl_world *world, hwloc_topology_t topology, int ppn)
+                          const struct pl_world *world, const struct pl_cache_sizes *sizes, int ppn)
 {
-    struct pl_cache_sizes sizes = pl_cache_sizes(topology);
     *cache = (struct pl_cache){
-        .mode = plan->cache, .page = (size_t)sysconf(_SC_PAGESIZE), .line = sizes.line_bytes};
+        .mode = plan->cache, .page = (size_t)sysconf(_SC_PAGESIZE), .line = sizes->line_bytes};
     if (plan->cache == PL_CACHE_WARM)
         return NULL;
-    if (pl_p2p_agree(world, sizes.private_bytes == 0))
+    if (pl_p2p_agree(world, sizes->private_bytes == 0))
         return "hwloc sees no data cache of a core on some host, so how much makes it cold is not "
                "known; write cache=warm";
     bool cycle = plan->cache == PL_CACHE_CYCLE;
-    cache->size = cycle ? pl_cache_area(&sizes, ppn, largest_message(plan, world))
-                        : PL_CACHE_OVERWRITTEN * sizes.private_bytes;
+    cache->size = cycle ? pl_cache_area(sizes, ppn, largest_message(plan, world))
+                        : PL_CACHE_OVERWRITTEN * sizes->private_bytes;
     if (cycle) {
         cache->send = allocate(cache->size, cache->page, &cache->memory[0]);
         cache->recv = allocate(cache->size, cache->page, &cache->memory[1]);

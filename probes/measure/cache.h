@@ -14,21 +14,10 @@
 #define PL_CACHE_H
 
 #include "measure/arguments.h"
-
-#include <hwloc.h>
+#include "system/topology.h"
 
 const char *pl_cache_mode_name(enum pl_cache_mode mode);
 bool pl_cache_mode_by_name(const char *name, enum pl_cache_mode *mode);
-
-/* Data caches (unified ones too) of a node. */
-struct pl_cache_sizes {
-    size_t private_bytes; /* the last one that belongs to one core; the largest if cores differ */
-    size_t largest_bytes; /* of any level */
-    size_t memory_bytes;
-    size_t line_bytes;
-};
-
-struct pl_cache_sizes pl_cache_sizes(hwloc_topology_t topology);
 
 /* Bytes of one area: twice the largest cache, but not more than lets all areas of the node together
  * take an eighth of its memory, never less than twice the private cache, and room for two messages.
@@ -54,9 +43,11 @@ struct pl_cache {
     void *memory[2];
 };
 
-/* Collective. NULL, or what went wrong, on all ranks. */
+/* Collective. `sizes` are asked for where the plan does not say `warm`. NULL, or what went wrong,
+ * on all ranks. */
 const char *pl_cache_open(struct pl_cache *cache, const struct pl_plan *plan,
-                          const struct pl_world *world, hwloc_topology_t topology, int ppn);
+                          const struct pl_world *world, const struct pl_cache_sizes *sizes,
+                          int ppn);
 void pl_cache_close(struct pl_cache *cache);
 
 /* Before the start scheme of a repetition: makes the state, gives the call its buffers. Data in the

@@ -3,7 +3,6 @@
 
 #include "measure/knob.h"
 #include "system/cvar.h"
-#include "system/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,15 +110,15 @@ static int write_knob(const struct pl_knob *knob, enum pl_switch when, const cha
 
 /* Whether a variable has the value that the launch was started with; `reason` says that it has not.
  */
-static void compare_knob(const struct pl_knob *knob, char read[PL_READING], char *reason,
-                         size_t size)
+static void compare_knob(const struct pl_knob *knob, struct pl_survey *survey,
+                         char read[PL_READING], char *reason, size_t size)
 {
     struct pl_cvar cvar;
     struct pl_cvar_value wanted, unset = {.count = 1};
     char expected[PL_CVAR_TEXT];
-    char *text = pl_cvar_find(knob->name, &cvar) ? pl_survey_one(cvar.index) : NULL;
+    const char *text = pl_survey_value(survey, knob->name);
 
-    if (!text)
+    if (!text || !pl_cvar_find(knob->name, &cvar))
         return;
     snprintf(read, PL_READING, "%s", text);
     snprintf(expected, sizeof expected, "%s", knob->value);
@@ -128,7 +127,6 @@ static void compare_knob(const struct pl_knob *knob, char read[PL_READING], char
     if (strcmp(text, expected) != 0)
         snprintf(reason, size, "%s: started with '%s', '%s' reads back", knob->name, knob->value,
                  read);
-    free(text);
 }
 
 static bool restore(const struct pl_written *undo, char *reason, size_t size)
@@ -175,7 +173,8 @@ bool pl_config_open_default(struct pl_config_state *state, const struct pl_group
 
 /* All ranks take part whatever happened to them, so that nobody waits in MPI_Comm_dup alone. */
 bool pl_config_open(struct pl_config_state *state, const struct pl_groups *groups,
-                    const struct pl_config *config, enum pl_switch when, const char *library)
+                    const struct pl_config *config, enum pl_switch when, const char *library,
+                    struct pl_survey *survey)
 {
     const struct pl_world *world = groups->world;
     const bool at_calls = when == PL_SWITCH_CALL && config->knob_count > 0;
@@ -194,7 +193,8 @@ bool pl_config_open(struct pl_config_state *state, const struct pl_groups *group
 
     const bool at_start = when == PL_SWITCH_START;
     for (int i = 0; at_start && i < config->knob_count && world->rank == 0; i++)
-        compare_knob(&config->knobs[i], state->read[i], state->reason, sizeof state->reason);
+        compare_knob(&config->knobs[i], survey, state->read[i], state->reason,
+                     sizeof state->reason);
     for (int i = 0; !at_start && i < config->knob_count && !*state->reason; i++)
         written += write_knob(&config->knobs[i], when, library, &undo[written], state->read[i],
                               state->reason, sizeof state->reason);

@@ -1,5 +1,7 @@
 #include "measure/events.h"
 
+#include "system/papi.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,8 +9,6 @@ const char *const pl_event_names[PL_EVENTS_MAX] = {"PAPI_TOT_CYC", "PAPI_TOT_INS
                                                    "PAPI_L3_TCM", "PAPI_TLB_DM"};
 
 #ifdef PL_PAPI
-#include <papi.h>
-
 struct pl_events {
     int set;
     int count;
@@ -18,8 +18,8 @@ struct pl_events {
 /* Why the component that counts events of the processor does not. */
 static void no_component(char *missing, size_t size, const char *otherwise)
 {
-    int index = PAPI_get_component_index("perf_event");
-    const PAPI_component_info_t *component = index >= 0 ? PAPI_get_component_info(index) : NULL;
+    int index = pl_papi.get_component_index("perf_event");
+    const PAPI_component_info_t *component = index >= 0 ? pl_papi.get_component_info(index) : NULL;
     if (component && component->disabled)
         snprintf(missing, size, "no PMU: PAPI's perf_event component is disabled: %s",
                  component->disabled_reason);
@@ -31,34 +31,39 @@ struct pl_events *pl_events_open(char *missing, size_t size)
 {
     int set = PAPI_NULL, count = 0, error = PAPI_OK;
     int wanted = PAPI_VER_CURRENT;
-    int version = PAPI_is_initialized() ? wanted : PAPI_library_init(wanted);
+    const char *absent = pl_papi_open();
+    if (absent) {
+        snprintf(missing, size, "PAPI: %s", absent);
+        return NULL;
+    }
+    int version = pl_papi.is_initialized() ? wanted : pl_papi.library_init(wanted);
     missing[0] = '\0';
     if (version != wanted) {
         snprintf(missing, size, "PAPI_library_init: %s",
                  version > 0 ? "the library is of another version than at build"
-                             : PAPI_strerror(version));
+                             : pl_papi.strerror(version));
         return NULL;
     }
     struct pl_events *events = calloc(1, sizeof *events);
-    if (!events || PAPI_create_eventset(&set) != PAPI_OK) {
+    if (!events || pl_papi.create_eventset(&set) != PAPI_OK) {
         snprintf(missing, size, "out of memory");
         free(events);
         return NULL;
     }
     for (int i = 0; i < PL_EVENTS_MAX; i++) {
-        int rc = PAPI_add_named_event(set, pl_event_names[i]);
+        int rc = pl_papi.add_named_event(set, pl_event_names[i]);
         events->place[i] = rc == PAPI_OK ? count++ : -1;
         if (rc != PAPI_OK)
             error = rc;
     }
-    if (count > 0 && (error = PAPI_start(set)) == PAPI_OK) {
+    if (count > 0 && (error = pl_papi.start(set)) == PAPI_OK) {
         events->set = set;
         events->count = count;
         return events;
     }
-    no_component(missing, size, PAPI_strerror(error));
-    PAPI_cleanup_eventset(set);
-    PAPI_destroy_eventset(&set);
+    no_component(missing, size, pl_papi.strerror(error));
+    pl_papi.cleanup_eventset(set);
+    pl_papi.destroy_eventset(&set);
     free(events);
     return NULL;
 }
@@ -68,9 +73,9 @@ void pl_events_close(struct pl_events *events)
     long long last[PL_EVENTS_MAX];
     if (!events)
         return;
-    PAPI_stop(events->set, last);
-    PAPI_cleanup_eventset(events->set);
-    PAPI_destroy_eventset(&events->set);
+    pl_papi.stop(events->set, last);
+    pl_papi.cleanup_eventset(events->set);
+    pl_papi.destroy_eventset(&events->set);
     free(events);
 }
 
@@ -82,7 +87,7 @@ bool pl_events_counted(const struct pl_events *events, int event)
 void pl_events_read(struct pl_events *events, int64_t values[PL_EVENTS_MAX])
 {
     long long now[PL_EVENTS_MAX] = {0};
-    if (!events || PAPI_read(events->set, now) != PAPI_OK)
+    if (!events || pl_papi.read(events->set, now) != PAPI_OK)
         return;
     for (int i = 0; i < PL_EVENTS_MAX; i++)
         if (events->place[i] >= 0)

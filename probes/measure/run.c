@@ -131,32 +131,37 @@ static int open_record(struct launch *launch, const char *path, const char *plan
 
 /* What the header says of the surroundings, and what the load record will need. */
 static bool look_around(struct launch *launch, const struct pl_placement *placement,
-                        hwloc_topology_t topology, struct pl_factors *factors)
+                        struct pl_factors *factors)
 {
-    struct pl_factor_context context = {topology, &launch->counters};
+    struct pl_factor_context context = {&launch->counters};
     pl_load_read(&launch->load);
     pl_counters_open(&launch->counters, &launch->world);
     return pl_hosts_open(&launch->hosts, &launch->world, placement) &&
            pl_factors_gather(factors, &launch->world, &launch->hosts, &context);
 }
 
+/* Ping-pongs and cold caches ask for them, and nothing else does. NULL, or why they cannot be had.
+ */
+static const char *find_surroundings(struct pl_surroundings *around, const struct launch *launch)
+{
+    const struct pl_plan *plan = &launch->plan;
+    *around = (struct pl_surroundings){.package = -1, .core = -1};
+    return plan->pingpong_count > 0 || plan->cache != PL_CACHE_WARM
+               ? pl_surroundings_find(around, &launch->world, &launch->hosts)
+               : NULL;
+}
+
 static int write_header(struct launch *launch)
 {
     struct pl_placement placement;
     struct pl_factors factors = {0};
-    hwloc_topology_t topology;
     struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
     int result = PL_EXIT_FAILED;
 
-    bool loaded = pl_topology_open(&topology);
-    if (pl_p2p_agree(&launch->world, !loaded)) {
-        say(launch, "hwloc", "the topology of a host cannot be read");
-        return result;
-    }
-    if (pl_placement_gather(&placement, &launch->world, topology) &&
-        look_around(launch, &placement, topology, &factors)) {
+    if (pl_placement_gather(&placement, &launch->world) &&
+        look_around(launch, &placement, &factors)) {
         facts.factors = &factors;
-        facts.processing_units = pl_processing_units(topology);
+        facts.processing_units = pl_processing_units();
         /* What every rank reads in turn, a simulator reads for all of them. */
         if (!PL_SIMULATED || launch->world.rank == 0)
             facts.clock = pl_clock_measure(launch->plan.clock);
@@ -164,11 +169,14 @@ static int write_header(struct launch *launch)
         pl_p2p_broadcast(&launch->world, &launch->global.crowded,
                          (int)sizeof launch->global.crowded);
         pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
-        pl_seat_read(&launch->seat, topology);
-        const char *failure =
-            pl_cache_open(&launch->cache, &launch->plan, &launch->world, topology, placement.ppn);
+        struct pl_surroundings around;
+        const char *unread = find_surroundings(&around, launch);
+        pl_seat_read(&launch->seat, &around);
+        const char *failure = unread ? unread
+                                     : pl_cache_open(&launch->cache, &launch->plan, &launch->world,
+                                                     &around.caches, placement.ppn);
         if (failure) {
-            say(launch, "caches", failure);
+            say(launch, unread ? "hwloc" : "caches", failure);
         } else {
             facts.cache = &launch->cache;
             pl_record_header(&launch->record, &launch->plan, &facts);
@@ -179,7 +187,6 @@ static int write_header(struct launch *launch)
     }
     pl_factors_free(&factors);
     pl_placement_free(&placement);
-    hwloc_topology_destroy(topology);
     return result;
 }
 
@@ -205,14 +212,22 @@ static int open_configs(struct launch *launch)
         say(launch, "configs", "out of memory");
         return PL_EXIT_FAILED;
     }
-    for (int i = PL_CONFIG_DEFAULT + 1; i < plan->config_count; i++) {
+    struct pl_survey survey = {0};
+    bool good = true;
+    if (plan->knobs == PL_SWITCH_START && launch->world.rank == 0 && !pl_survey_open(&survey))
+        say(launch, "knobs", "no process that reads control variables; they stay unproven");
+    for (int i = PL_CONFIG_DEFAULT + 1; good && i < plan->config_count; i++) {
         struct pl_config_state *state = &launch->configs[i];
-        if (!pl_config_open(state, &launch->groups, &plan->configs[i], plan->knobs, library)) {
+        good = pl_config_open(state, &launch->groups, &plan->configs[i], plan->knobs, library,
+                              &survey);
+        if (good)
+            pl_record_config(&launch->record, &plan->configs[i], state);
+        else
             say(launch, plan->configs[i].id, state->reason);
-            return PL_EXIT_FAILED;
-        }
-        pl_record_config(&launch->record, &plan->configs[i], state);
     }
+    pl_survey_close(&survey);
+    if (!good)
+        return PL_EXIT_FAILED;
     for (int i = 0; i < plan->config_count; i++)
         for (int group = 0; launch->configs[i].in_force && group < launch->groups.count; group++)
             settle(launch->configs[i].comms[group]);

@@ -1,77 +1,60 @@
 #include "overlap/cores.h"
 
-#include "system/topology.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 /* What every rank tells all others. */
 struct seat {
     char host[MPI_MAX_PROCESSOR_NAME];
-    char binding[1024]; /* as hwloc writes a list */
+    struct pl_units bound;
     int plays;
 };
 
-static void read_seat(struct seat *seat, hwloc_topology_t topology, bool plays)
+static void append(int *units, int *count, const struct pl_units *allowed,
+                   const struct pl_units *taken, bool wanted)
 {
-    int length;
-    memset(seat, 0, sizeof *seat);
-    seat->plays = plays;
-    PMPI_Get_processor_name(seat->host, &length);
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    if (set && hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0)
-        hwloc_bitmap_list_snprintf(seat->binding, sizeof seat->binding, set);
-    hwloc_bitmap_free(set);
+    for (int unit = 0; unit < PL_UNITS; unit++)
+        if (pl_units_has(allowed, unit) && pl_units_has(taken, unit) == wanted)
+            units[(*count)++] = unit;
 }
 
-bool pl_cores_order(struct pl_cores *cores, hwloc_const_bitmap_t allowed,
-                    hwloc_const_bitmap_t taken)
+bool pl_cores_order(struct pl_cores *cores, const struct pl_units *allowed,
+                    const struct pl_units *taken)
 {
-    int unit;
-    cores->count = cores->free = 0;
-    cores->units = calloc((size_t)hwloc_bitmap_weight(allowed), sizeof *cores->units);
+    cores->count = 0;
+    cores->units = calloc((size_t)pl_units_count(allowed), sizeof *cores->units);
     if (!cores->units)
         return false;
-    hwloc_bitmap_foreach_begin(unit, allowed) if (!hwloc_bitmap_isset(taken, (unsigned)unit))
-        cores->units[cores->free++] = unit;
-    hwloc_bitmap_foreach_end();
-    cores->count = cores->free;
-    hwloc_bitmap_foreach_begin(unit, allowed) if (hwloc_bitmap_isset(taken, (unsigned)unit))
-        cores->units[cores->count++] = unit;
-    hwloc_bitmap_foreach_end();
+    append(cores->units, &cores->count, allowed, taken, false);
+    cores->free = cores->count;
+    append(cores->units, &cores->count, allowed, taken, true);
     return true;
 }
 
 /* From what the ranks of this host have told. */
 static bool settle(struct pl_cores *cores, const struct pl_world *world, const struct seat *seats)
 {
-    hwloc_bitmap_t taken = hwloc_bitmap_alloc(), one = hwloc_bitmap_alloc();
-    for (int rank = 0; taken && one && rank < world->size; rank++) {
+    struct pl_units allowed, taken = {0};
+    for (int rank = 0; rank < world->size; rank++) {
         if (strcmp(seats[rank].host, seats[world->rank].host) != 0)
             continue;
         cores->place += rank < world->rank && seats[rank].plays;
         cores->players += seats[rank].plays;
-        if (hwloc_bitmap_list_sscanf(one, seats[rank].binding) == 0)
-            hwloc_bitmap_or(taken, taken, one);
+        CPU_OR_S(sizeof taken.set, taken.set, taken.set, seats[rank].bound.set);
     }
-    bool good = taken && one &&
-                pl_cores_order(cores, hwloc_topology_get_allowed_cpuset(cores->topology), taken);
-    hwloc_bitmap_free(taken);
-    hwloc_bitmap_free(one);
-    return good;
+    return pl_units_allowed(&allowed) && pl_cores_order(cores, &allowed, &taken);
 }
 
 bool pl_cores_find(struct pl_cores *cores, const struct pl_world *world, bool plays)
 {
-    struct seat mine;
+    int length;
+    struct seat mine = {.plays = plays};
     const size_t size = (size_t)world->size * sizeof mine;
     *cores = (struct pl_cores){0};
     struct seat *seats = malloc(size);
-    bool good = pl_topology_open(&cores->topology);
-    if (!good)
-        cores->topology = NULL;
+    PMPI_Get_processor_name(mine.host, &length);
+    bool good = pl_units_bound(&mine.bound);
     if (!pl_p2p_agree(world, !good || !seats)) {
-        read_seat(&mine, cores->topology, plays);
         pl_p2p_gather(world, &mine, (int)sizeof mine, seats);
         pl_p2p_broadcast(world, seats, (int)size);
         good = settle(cores, world, seats);
@@ -84,8 +67,6 @@ bool pl_cores_find(struct pl_cores *cores, const struct pl_world *world, bool pl
 
 void pl_cores_close(struct pl_cores *cores)
 {
-    if (cores->topology)
-        hwloc_topology_destroy(cores->topology);
     free(cores->units);
     *cores = (struct pl_cores){0};
 }

@@ -3,27 +3,26 @@
 #define PL_CORES_H
 
 #include "measure/world.h"
+#include "system/units.h"
 
-#include <hwloc.h>
 #include <stdbool.h>
 
 /* Of the host of a rank. */
 struct pl_cores {
-    hwloc_topology_t topology;
-    int count;  /* processing units that this process may ever use (cgroup, administrator) */
-    int free;   /* of them, those that no rank of this host is bound to */
-    int *units; /* their numbers by the system, the free ones first, both parts ascending */
+    int count;          /* processing units that this process may ever use */
+    int free;           /* of them, those that no rank of this host is bound to */
+    int *units;         /* their numbers by the system, the free ones first, both parts ascending */
     int players, place; /* ranks of this host that have threads; which one of them this is */
 };
 
-/* Collective. `plays`: this rank has threads. False: hwloc or memory fails. pl_cores_close in both
- * cases. */
+/* Collective. `plays`: this rank has threads. False: the kernel or memory fails. pl_cores_close in
+ * both cases. */
 bool pl_cores_find(struct pl_cores *cores, const struct pl_world *world, bool plays);
 void pl_cores_close(struct pl_cores *cores);
 
 /* Fills count, free and units: what the first is about, from sets of processing units. */
-bool pl_cores_order(struct pl_cores *cores, hwloc_const_bitmap_t allowed,
-                    hwloc_const_bitmap_t taken);
+bool pl_cores_order(struct pl_cores *cores, const struct pl_units *allowed,
+                    const struct pl_units *taken);
 
 /* The unit of this rank's thread `index`: the players of a host take the units in turn, and start
  * again where there are more threads than units. */

@@ -61,7 +61,7 @@ const char *pl_crew_refused(const struct pl_plan *plan, const struct pl_world *w
     bool missing = good && plays(plan, world) && pl_cores_spare(&cores) < 0;
     pl_cores_close(&cores);
     if (!good)
-        return "the topology of a host cannot be read";
+        return "the kernel does not say where ranks may run";
     return pl_p2p_agree(world, missing)
                ? "spare=1: a host has too few processing units that no rank is bound to, one for "
                  "each helper; bind ranks to cores, start fewer, or take helper=1 alone"
@@ -80,14 +80,13 @@ static bool start_teams(struct pl_crew *crew, const struct pl_plan *plan,
     for (int i = 0; good && i < threads; i++)
         units[i] = pl_cores_of_thread(&crew->cores, i);
     if (good && threads > 0) {
-        crew->team = pl_team_open(threads, units, crew->cores.topology, work,
-                                  share > LEAST_AREA ? share : LEAST_AREA);
+        crew->team = pl_team_open(threads, units, work, share > LEAST_AREA ? share : LEAST_AREA);
         good = crew->team;
     }
     if (good && cell) {
         const struct pl_work nothing = {0};
         units[0] = cell->spare ? pl_cores_spare(&crew->cores) : -1;
-        crew->helper = pl_team_open(1, units, crew->cores.topology, &nothing, 0);
+        crew->helper = pl_team_open(1, units, &nothing, 0);
         good = crew->helper;
     }
     free(units);
@@ -101,7 +100,7 @@ const char *pl_crew_open(struct pl_crew *crew, const struct pl_plan *plan,
     if (most_threads(plan) == 0 && !helped(plan))
         return NULL;
     if (!pl_cores_find(&crew->cores, world, awake))
-        return "the topology of a host cannot be read";
+        return "the kernel does not say where ranks may run";
     bool good = !awake || start_teams(crew, plan, work);
     if (pl_p2p_agree(world, !good))
         return "threads cannot be started, or not bound to processing units; ask for fewer";

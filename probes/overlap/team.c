@@ -1,5 +1,7 @@
 #include "overlap/team.h"
 
+#include "system/units.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,23 +26,11 @@ struct pl_team {
     bool over;
     pl_job *job;
     const void *argument;
-    hwloc_topology_t topology;
     const struct pl_work *work;
     size_t bytes;
     _Alignas(LINE) atomic_bool stop; /* read all the time, by all */
     struct member members[];
 };
-
-static bool bind(const struct member *me)
-{
-    if (me->unit < 0)
-        return true;
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    bool good = set && hwloc_bitmap_only(set, (unsigned)me->unit) == 0 &&
-                hwloc_set_cpubind(me->team->topology, set, HWLOC_CPUBIND_THREAD) == 0;
-    hwloc_bitmap_free(set);
-    return good;
-}
 
 /* Under the mutex: waits for a job. False: there will be none. */
 static bool called(struct member *me, unsigned done)
@@ -55,7 +45,8 @@ static void *live(void *of)
     struct member *me = of;
     struct pl_team *team = me->team;
     /* Bound first: memory lies where it is touched. */
-    bool good = bind(me) && pl_work_copy(&me->work, team->work, team->bytes);
+    bool good = (me->unit < 0 || pl_units_bind(me->unit)) &&
+                pl_work_copy(&me->work, team->work, team->bytes);
     pthread_mutex_lock(&team->mutex);
     team->ready++;
     team->failed += !good;
@@ -87,15 +78,13 @@ static bool start_thread(struct pl_team *team, int number, int unit)
     return false;
 }
 
-struct pl_team *pl_team_open(int count, const int *units, hwloc_topology_t topology,
-                             const struct pl_work *work, size_t bytes)
+struct pl_team *pl_team_open(int count, const int *units, const struct pl_work *work, size_t bytes)
 {
     const size_t size = sizeof(struct pl_team) + (size_t)count * sizeof(struct member);
     struct pl_team *team = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
     if (!team)
         return NULL;
     memset(team, 0, size);
-    team->topology = topology;
     team->work = work;
     team->bytes = bytes;
     atomic_init(&team->stop, false);

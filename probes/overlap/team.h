@@ -6,8 +6,6 @@
 
 #include "overlap/work.h"
 
-#include <hwloc.h>
-
 struct pl_team;
 
 /* `member`: a number from 0 on; `work` is its own. */
@@ -16,8 +14,7 @@ typedef void pl_job(const void *argument, int member, struct pl_work *work);
 /* `count` threads, asleep; thread i is bound to the processing unit units[i] (-1: it may run where
  * the caller may) and has a copy of `work` with an area of `bytes`. NULL: a thread could not be
  * started or bound, or memory is out. */
-struct pl_team *pl_team_open(int count, const int *units, hwloc_topology_t topology,
-                             const struct pl_work *work, size_t bytes);
+struct pl_team *pl_team_open(int count, const int *units, const struct pl_work *work, size_t bytes);
 void pl_team_close(struct pl_team *team);
 
 /* The first `count` threads begin the job; returns when all of them have. */

@@ -66,14 +66,13 @@ bool pl_cvar_writable(const struct pl_cvar *cvar)
 
 static int open_handle(const struct pl_cvar *cvar, MPI_T_cvar_handle *handle, int *count)
 {
-    int size;
+    const size_t size = pl_cvar_size(cvar);
     if (cvar->bind != MPI_T_BIND_NO_OBJECT)
         return MPI_T_ERR_INVALID;
     int rc = MPI_T_cvar_handle_alloc(cvar->index, NULL, handle, count);
     if (rc != MPI_SUCCESS)
         return rc;
-    PMPI_Type_size(cvar->type, &size);
-    if (*count < 1 || (size_t)*count * (size_t)size > PL_CVAR_TEXT) {
+    if (*count < 1 || size == 0 || (size_t)*count * size > PL_CVAR_TEXT) {
         MPI_T_cvar_handle_free(handle);
         return MPI_T_ERR_INVALID;
     }

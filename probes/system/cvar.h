@@ -40,6 +40,7 @@ bool pl_cvar_info(int index, struct pl_cvar *cvar);
 bool pl_cvar_find(const char *name, struct pl_cvar *cvar);
 
 const char *pl_cvar_type_name(const struct pl_cvar *cvar); /* "int", "string", … */
+size_t pl_cvar_size(const struct pl_cvar *cvar);           /* of an element; 0: unknown type */
 const char *
 pl_cvar_scope_name(const struct pl_cvar *cvar); /* "constant", "read-only", "local", … */
 bool pl_cvar_writable(const struct pl_cvar *cvar);

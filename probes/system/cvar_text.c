@@ -1,4 +1,4 @@
-/* Values of control variables to text and back. One line of a table for each class of C type. */
+/* Values of control variables to text and back. One line of a table for each type of MPI_T. */
 #include "system/cvar.h"
 
 #include <ctype.h>
@@ -11,45 +11,45 @@
 
 enum class { SIGNED, UNSIGNED, REAL, TEXT, UNKNOWN };
 
-static enum class class_of(const struct pl_cvar *cvar, const char **name) {
-    const struct {MPI_Datatype type; enum class class; const char * name;}
-table[] = {
-    {MPI_INT, SIGNED, "int"},
-    {MPI_UNSIGNED, UNSIGNED, "unsigned"},
-    {MPI_UNSIGNED_LONG, UNSIGNED, "unsigned long"},
-    {MPI_UNSIGNED_LONG_LONG, UNSIGNED, "unsigned long long"},
-    {MPI_COUNT, SIGNED, "count"},
-    {MPI_LONG, SIGNED, "long"},
-    {MPI_LONG_LONG, SIGNED, "long long"},
-    {MPI_INT32_T, SIGNED, "int32"},
-    {MPI_INT64_T, SIGNED, "int64"},
-    {MPI_UINT32_T, UNSIGNED, "uint32"},
-    {MPI_UINT64_T, UNSIGNED, "uint64"},
-    {MPI_C_BOOL, UNSIGNED, "bool"},
-    {MPI_DOUBLE, REAL, "double"},
-    {MPI_CHAR, TEXT, "string"},
+struct kind {
+    MPI_Datatype type;
+    enum class class;
+    const char *name;
+    size_t size; /* MPI_Type_size is for after MPI_Init */
 };
-for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (table[i].type == cvar->type) {
-        *name = table[i].name;
-        return table[i].class;
-    }
-*name = "unknown";
-return UNKNOWN;
+
+static struct kind kind_of(const struct pl_cvar *cvar)
+{
+    const struct kind table[] = {
+        {MPI_INT, SIGNED, "int", sizeof(int)},
+        {MPI_UNSIGNED, UNSIGNED, "unsigned", sizeof(unsigned)},
+        {MPI_UNSIGNED_LONG, UNSIGNED, "unsigned long", sizeof(unsigned long)},
+        {MPI_UNSIGNED_LONG_LONG, UNSIGNED, "unsigned long long", sizeof(unsigned long long)},
+        {MPI_COUNT, SIGNED, "count", sizeof(MPI_Count)},
+        {MPI_LONG, SIGNED, "long", sizeof(long)},
+        {MPI_LONG_LONG, SIGNED, "long long", sizeof(long long)},
+        {MPI_INT32_T, SIGNED, "int32", sizeof(int32_t)},
+        {MPI_INT64_T, SIGNED, "int64", sizeof(int64_t)},
+        {MPI_UINT32_T, UNSIGNED, "uint32", sizeof(uint32_t)},
+        {MPI_UINT64_T, UNSIGNED, "uint64", sizeof(uint64_t)},
+        {MPI_C_BOOL, UNSIGNED, "bool", sizeof(bool)},
+        {MPI_DOUBLE, REAL, "double", sizeof(double)},
+        {MPI_CHAR, TEXT, "string", sizeof(char)},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].type == cvar->type)
+            return table[i];
+    return (struct kind){cvar->type, UNKNOWN, "unknown", 0};
 }
 
 const char *pl_cvar_type_name(const struct pl_cvar *cvar)
 {
-    const char *name;
-    class_of(cvar, &name);
-    return name;
+    return kind_of(cvar).name;
 }
 
-static size_t size_of(const struct pl_cvar *cvar)
+size_t pl_cvar_size(const struct pl_cvar *cvar)
 {
-    int size;
-    PMPI_Type_size(cvar->type, &size);
-    return (size_t)size;
+    return kind_of(cvar).size;
 }
 
 static int64_t load_integer(const unsigned char *at, size_t size, bool is_signed)
@@ -92,8 +92,7 @@ static bool store_integer(unsigned char *at, size_t size, bool is_signed, int64_
 void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *value, char *text,
                     size_t size)
 {
-    const char *name;
-    enum class class = class_of(cvar, &name);
+    const enum class class = kind_of(cvar).class;
     size_t used = 0;
     text[0] = '\0';
     if (class == TEXT) {
@@ -101,14 +100,14 @@ void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *valu
         return;
     }
     for (int i = 0; class != UNKNOWN && i < value->count && used < size; i++) {
-        const unsigned char *at = value->bytes + (size_t)i * size_of(cvar);
+        const unsigned char *at = value->bytes + (size_t)i * pl_cvar_size(cvar);
         const char *comma = i ? "," : "";
         double real;
         if (class == REAL) {
             memcpy(&real, at, sizeof real);
             used += (size_t)snprintf(text + used, size - used, "%s%.17g", comma, real);
         } else {
-            int64_t number = load_integer(at, size_of(cvar), class == SIGNED);
+            int64_t number = load_integer(at, pl_cvar_size(cvar), class == SIGNED);
             used += (size_t)(class == SIGNED
                                  ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
                                  : snprintf(text + used, size - used, "%s%" PRIu64, comma,
@@ -151,8 +150,7 @@ static bool parse_integer(const struct pl_cvar *cvar, const char *text, bool is_
 bool pl_cvar_parse(const struct pl_cvar *cvar, const char *text, const struct pl_cvar_value *like,
                    struct pl_cvar_value *value)
 {
-    const char *name;
-    enum class class = class_of(cvar, &name);
+    const enum class class = kind_of(cvar).class;
     int64_t number;
     double real;
     char *end;
@@ -171,7 +169,7 @@ bool pl_cvar_parse(const struct pl_cvar *cvar, const char *text, const struct pl
     case SIGNED:
     case UNSIGNED:
         return like->count == 1 && parse_integer(cvar, text, class == SIGNED, &number) &&
-               store_integer(value->bytes, size_of(cvar), class == SIGNED, number);
+               store_integer(value->bytes, pl_cvar_size(cvar), class == SIGNED, number);
     case UNKNOWN:
         break;
     }

@@ -1,12 +1,10 @@
 /* The probe itself: how it was built, what it stands on, what it can count. */
 #include "system/factors.h"
+#include "system/papi.h"
+#include "system/topology.h"
 
 #include <gnu/libc-version.h>
 #include <string.h>
-
-#ifdef PL_PAPI
-#include <papi.h>
-#endif
 
 void pl_factor_compiler(const struct pl_factor_context *context, struct pl_reading *reading)
 {
@@ -36,19 +34,8 @@ void pl_factor_libc(const struct pl_factor_context *context, struct pl_reading *
 void pl_factor_hwloc(const struct pl_factor_context *context, struct pl_reading *reading)
 {
     (void)context;
-    unsigned version = hwloc_get_api_version();
-    snprintf(reading->value, sizeof reading->value, "interface %u.%u.%u", version >> 16,
-             version >> 8 & 255, version & 255);
-}
-
-void pl_factor_binding_source(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    const struct hwloc_topology_support *support = hwloc_topology_get_support(context->topology);
-    if (support->cpubind->get_thisproc_cpubind)
-        snprintf(reading->value, sizeof reading->value, "read back through hwloc");
-    else
-        snprintf(reading->missing, sizeof reading->missing,
-                 "hwloc cannot read the binding of a process on this system");
+    pl_topology_library(reading->value, sizeof reading->value, reading->missing,
+                        sizeof reading->missing);
 }
 
 void pl_factor_papi(const struct pl_factor_context *context, struct pl_reading *reading)

@@ -8,8 +8,6 @@
 #include "measure/counters.h"
 #include "system/hosts.h"
 
-#include <hwloc.h>
-
 /* One of the two is empty. */
 struct pl_reading {
     char value[512];
@@ -17,7 +15,6 @@ struct pl_reading {
 };
 
 struct pl_factor_context {
-    hwloc_topology_t topology;
     const struct pl_counters *counters;
 };
 

@@ -19,7 +19,7 @@ bool pl_hosts_open(struct pl_hosts *hosts, const struct pl_world *world,
         return false;
     }
     for (int rank = 0; world->rank == 0 && rank < world->size; rank++) {
-        int first = pl_placement_first_on_host(placement, rank);
+        int first = placement->first[rank];
         if (first < rank) {
             hosts->of[rank] = hosts->of[first];
             continue;

@@ -1,37 +1,46 @@
 #include "system/placement.h"
 
+#include "simulated.h"
+#include "system/alike.h"
+#include "system/units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulated.h"
-
-int pl_processing_units(hwloc_topology_t topology)
-{
-    return hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology));
-}
-
-static void read_place(struct pl_place *place, hwloc_topology_t topology)
+static void read_place(struct pl_place *place)
 {
     int length;
+    struct pl_units units;
     memset(place, 0, sizeof *place);
     PMPI_Get_processor_name(place->host, &length);
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    memset(place->host + length, 0, sizeof place->host - (size_t)length);
     /* A simulated rank stays on the core that it has to itself. */
-    if (!PL_SIMULATED && set && hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0)
-        hwloc_bitmap_list_snprintf(place->binding, sizeof place->binding, set);
-    hwloc_bitmap_free(set);
+    if (!PL_SIMULATED && pl_units_bound(&units))
+        pl_units_text(&units, place->binding, sizeof place->binding);
 }
 
-int pl_placement_first_on_host(const struct pl_placement *placement, int rank)
+bool pl_placement_count(struct pl_placement *placement, int size)
 {
-    int first = 0;
-    while (strcmp(placement->ranks[first].host, placement->ranks[rank].host) != 0)
-        first++;
-    return first;
+    int *population = calloc((size_t)size, sizeof *population);
+    placement->nodes = placement->ppn = 0;
+    placement->first = calloc((size_t)size, sizeof *placement->first);
+    const bool good = population && placement->first;
+    if (good) {
+        pl_alike(placement->ranks, sizeof *placement->ranks, sizeof placement->ranks->host, size,
+                 placement->first, population);
+        memset(population, 0, (size_t)size * sizeof *population);
+    }
+    for (int rank = 0; good && rank < size; rank++) {
+        const int first = placement->first[rank];
+        placement->nodes += first == rank;
+        if (++population[first] > placement->ppn)
+            placement->ppn = population[first];
+    }
+    free(population);
+    return good;
 }
 
-bool pl_placement_gather(struct pl_placement *placement, const struct pl_world *world,
-                         hwloc_topology_t topology)
+bool pl_placement_gather(struct pl_placement *placement, const struct pl_world *world)
 {
     struct pl_place mine;
     *placement = (struct pl_placement){0};
@@ -39,22 +48,14 @@ bool pl_placement_gather(struct pl_placement *placement, const struct pl_world *
         placement->ranks = calloc((size_t)world->size, sizeof *placement->ranks);
     if (pl_p2p_agree(world, world->rank == 0 && !placement->ranks))
         return false;
-    read_place(&mine, topology);
+    read_place(&mine);
     pl_p2p_gather(world, &mine, (int)sizeof mine, placement->ranks);
-    if (world->rank > 0)
-        return true;
-
-    for (int rank = 0; rank < world->size; rank++) {
-        int first = pl_placement_first_on_host(placement, rank);
-        placement->nodes += first == rank;
-        if (++placement->ranks[first].population > placement->ppn)
-            placement->ppn = placement->ranks[first].population;
-    }
-    return true;
+    return !pl_p2p_agree(world, world->rank == 0 && !pl_placement_count(placement, world->size));
 }
 
 void pl_placement_free(struct pl_placement *placement)
 {
     free(placement->ranks);
-    placement->ranks = NULL;
+    free(placement->first);
+    *placement = (struct pl_placement){0};
 }

@@ -38,28 +38,24 @@ static void variable_json(struct pl_json *json, const struct pl_cvar *cvar, cons
 
 static bool variables_json(struct pl_json *json)
 {
-    int count = pl_cvar_count();
-    char **values = calloc((size_t)count + 1, sizeof *values);
-    bool good = values && pl_survey(values, count);
+    struct pl_survey survey;
+    const bool good = pl_survey_open(&survey);
 
     pl_json_array(json, "variables");
-    for (int i = 0; good && i < count; i++) {
+    for (int i = 0; good && i < pl_cvar_count(); i++) {
         struct pl_cvar cvar;
         if (pl_cvar_info(i, &cvar))
-            variable_json(json, &cvar, values[i]);
+            variable_json(json, &cvar, pl_survey_value(&survey, cvar.name));
     }
     pl_json_end(json);
-    for (int i = 0; values && i < count; i++)
-        free(values[i]);
-    free(values);
+    pl_survey_close(&survey);
     return good;
 }
 
-static bool report(const struct pl_world *world, hwloc_topology_t topology,
-                   const struct pl_placement *placement, const struct pl_factors *factors)
+static bool report(const struct pl_world *world, const struct pl_placement *placement,
+                   const struct pl_factors *factors)
 {
     struct pl_json json;
-    bool good;
     char library[MPI_MAX_LIBRARY_VERSION_STRING], standard[16];
     pl_library_text(library);
     pl_standard_text(standard);
@@ -73,7 +69,7 @@ static bool report(const struct pl_world *world, hwloc_topology_t topology,
     pl_json_integer(&json, "nodes", placement->nodes);
     pl_json_integer(&json, "ppn", placement->ppn);
     pl_json_object(&json, "topology");
-    pl_topology_json(&json, topology);
+    bool good = pl_topology_json(&json);
     pl_json_end(&json);
     pl_json_array(&json, "ranks");
     for (int rank = 0; rank < world->size; rank++) {
@@ -88,7 +84,7 @@ static bool report(const struct pl_world *world, hwloc_topology_t topology,
     pl_environment_json(&json);
     pl_json_end(&json);
     pl_factors_json(&json, factors);
-    good = variables_json(&json);
+    good = variables_json(&json) && good;
     pl_json_end(&json);
     fputc('\n', stdout);
     return good && fflush(stdout) == 0;
@@ -101,21 +97,15 @@ int pl_system(void)
     struct pl_hosts hosts = {0};
     struct pl_factors factors = {0};
     struct pl_counters counters;
-    hwloc_topology_t topology;
+    struct pl_factor_context context = {&counters};
     (void)pl_world_start(&world); /* nothing here needs threads */
-    bool good = pl_topology_open(&topology);
-    good = !pl_p2p_agree(&world, !good);
-    if (good) {
-        struct pl_factor_context context = {topology, &counters};
-        pl_counters_open(&counters, &world);
-        good = pl_placement_gather(&placement, &world, topology) &&
-               pl_hosts_open(&hosts, &world, &placement) &&
-               pl_factors_gather(&factors, &world, &hosts, &context);
-        if (good && world.rank == 0)
-            good = report(&world, topology, &placement, &factors);
-        pl_counters_close(&counters);
-        hwloc_topology_destroy(topology);
-    }
+    pl_counters_open(&counters, &world);
+    bool good = pl_placement_gather(&placement, &world) &&
+                pl_hosts_open(&hosts, &world, &placement) &&
+                pl_factors_gather(&factors, &world, &hosts, &context);
+    if (good && world.rank == 0)
+        good = report(&world, &placement, &factors);
+    pl_counters_close(&counters);
     if (!good && world.rank == 0)
         fprintf(stderr, "probe: system: the topology or a variable cannot be read, or standard "
                         "output not written\n");

@@ -1,107 +1,122 @@
 #include "system/survey.h"
 
+#include "measure/run.h"
 #include "system/cvar.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the child sends for each variable, followed by `length` bytes; -1: it cannot be read. */
-struct message {
-    int index, length;
-};
-
-static void child(int first, int count, int out)
+/* Name and value of each variable that can be read, from *at on, which stands behind the one that
+ * is being read. */
+static void read_on(int *at, int count)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     static struct pl_cvar cvar;
     static struct pl_cvar_value value;
-    static char text[PL_CVAR_TEXT];
-    struct rlimit no_core = {0, 0};
+    static char text[PL_CVAR_NAME + PL_CVAR_TEXT];
+    const struct rlimit no_core = {0, 0};
 
     setrlimit(RLIMIT_CORE, &no_core);
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         signal(crashes[i], SIG_DFL); /* no backtrace of the library's on standard error */
-    for (int i = first; i < count; i++) {
-        struct message message = {i, -1};
-        if (pl_cvar_info(i, &cvar) && pl_cvar_read(&cvar, &value) == MPI_SUCCESS) {
-            pl_cvar_format(&cvar, &value, text, sizeof text);
-            message.length = (int)strlen(text);
-        }
-        if (write(out, &message, sizeof message) != (ssize_t)sizeof message ||
-            (message.length > 0 && write(out, text, (size_t)message.length) != message.length))
-            _exit(1);
-    }
-    _exit(0);
-}
-
-/* Reads what one child sends; returns the index behind the last variable it got through, -1 when
- * memory is short. */
-static int collect(FILE *in, char **values, int first)
-{
-    struct message message;
-    int next = first;
-    while (fread(&message, sizeof message, 1, in) == 1) {
-        next = message.index + 1;
-        if (message.length < 0)
+    while (*at < count) {
+        if (!pl_cvar_info((*at)++, &cvar) || pl_cvar_read(&cvar, &value) != MPI_SUCCESS)
             continue;
-        char *text = calloc((size_t)message.length + 1, 1);
-        if (!text)
-            return -1;
-        if (fread(text, 1, (size_t)message.length, in) != (size_t)message.length) {
-            free(text);
-            return message.index;
-        }
-        values[message.index] = text;
+        char *second = stpcpy(text, cvar.name) + 1;
+        pl_cvar_format(&cvar, &value, second, PL_CVAR_TEXT);
+        const ssize_t length = second + strlen(second) + 1 - text;
+        if (write(STDOUT_FILENO, text, (size_t)length) != length)
+            _exit(PL_EXIT_FAILED);
     }
-    return next;
+    _exit(PL_EXIT_FINE);
 }
 
-static bool survey(char **values, int first, int count)
+int pl_variables(void)
 {
-    for (int next = first; next >= 0 && next < count;) {
-        int ends[2];
-        if (pipe(ends) != 0)
-            return false;
-        pid_t pid = fork();
-        if (pid == 0) {
-            close(ends[0]);
-            child(next, count, ends[1]);
-        }
-        close(ends[1]);
-        FILE *in = pid > 0 ? fdopen(ends[0], "r") : NULL;
-        if (in) {
-            next = collect(in, values, next);
-            fclose(in);
-        } else {
-            close(ends[0]);
-        }
-        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    pl_cvar_start();
+    const int count = pl_cvar_count();
+    int *at = mmap(NULL, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool good = at != MAP_FAILED;
+    while (good && *at < count) {
+        int status = 0;
+        const pid_t pid = fork();
+        if (pid == 0)
+            read_on(at, count);
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
-        if (!in || next < 0)
-            return false;
-        next++; /* the one at which the child died, or the end */
+        good = pid > 0 && (WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
     }
-    return true;
+    pl_cvar_stop();
+    return good ? PL_EXIT_FINE : PL_EXIT_FAILED;
 }
 
-bool pl_survey(char **values, int count)
+/* 0: no process. */
+static pid_t spawn(int out)
 {
-    memset(values, 0, (size_t)count * sizeof *values);
-    return survey(values, 0, count);
+    char program[] = "probe", command[] = "variables";
+    char *const words[] = {program, command, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return 0;
+    const bool good = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO) == 0 &&
+                      posix_spawn(&pid, "/proc/self/exe", &actions, NULL, words, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return good ? pid : 0;
 }
 
-char *pl_survey_one(int index)
+bool pl_survey_open(struct pl_survey *survey)
 {
-    char **values = calloc((size_t)index + 1, sizeof *values);
-    char *found = NULL;
-    if (values && survey(values, index, index + 1))
-        found = values[index];
-    free(values);
-    return found;
+    enum { NO_CHARACTER = 0xff };
+    int ends[2], status = -1;
+    *survey = (struct pl_survey){0};
+    if (pl_cvar_count() == 0) /* nobody to ask */
+        return true;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    const pid_t pid = spawn(ends[1]);
+    close(ends[1]);
+    FILE *in = fdopen(ends[0], "r");
+    size_t room = 0;
+    const ssize_t length = in ? getdelim(&survey->text, &room, NO_CHARACTER, in) : -1;
+    survey->size = length > 0 ? (size_t)length : 0;
+    if (in)
+        fclose(in);
+    else
+        close(ends[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!in || status != 0)
+        survey->size = 0;
+    return in && status == 0;
+}
+
+/* Most are asked for in the order in which they came. */
+const char *pl_survey_value(struct pl_survey *survey, const char *name)
+{
+    for (size_t seen = 0, at = survey->next; seen < survey->size; at = survey->next) {
+        if (at >= survey->size)
+            at = 0;
+        const char *key = survey->text + at, *value = key + strlen(key) + 1;
+        survey->next = (size_t)(value + strlen(value) + 1 - survey->text);
+        seen += survey->next - at;
+        if (strcmp(key, name) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+void pl_survey_close(struct pl_survey *survey)
+{
+    free(survey->text);
+    *survey = (struct pl_survey){0};
 }

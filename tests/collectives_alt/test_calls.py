@@ -64,6 +64,7 @@ def test_every_call_is_there_once(
     plain = mpirun(4, build.program("application"))
     run, calls = recording(build, tmp_path, start, rules=rules)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, plain.stdout, "")
+    assert len(list(calls.iterdir())) == 1  # for all ranks of the node
     found = merged(calls)
     assert counts(found) == APPLICATION
     assert (found.nprocs, found.ranks, found.finished, found.lost) == (4, 4, 4, 0)

@@ -280,4 +280,4 @@ def test_only_mpi_entry_points_are_exported(build: Build) -> None:
     assert {"MPI_Intercomm_merge", "mpi_intercomm_merge_"} <= set(symbols)
     assert {"mpi_allreduce_", "mpi_allreduce_f08_"} <= set(symbols)
     others = [name for name in symbols if not name.startswith(("MPI_", "mpi_"))]
-    assert others == ["plumbline_next"]  # for the probe
+    assert others == []

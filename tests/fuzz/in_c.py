@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -38,16 +37,7 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
     inputs = [HERE / f"{name}.c", *driver, *own, *others, build / "libcollectives-alt.a"]
     compiler = {"OMPI_CC": "clang"} if clang else {}
     subprocess.run(
-        ["mpicc", *flags, *map(str, inputs), "-o", str(target), *_libraries(), "-lm", "-pthread"],
+        ["mpicc", *flags, *map(str, inputs), "-o", str(target), "-lm", "-pthread"],
         env=os.environ | compiler, check=True, timeout=240,
     )  # fmt: skip
     return target
-
-
-def _libraries() -> list[str]:
-    found = []
-    for name in ("hwloc", "papi"):
-        words = ["pkg-config", "--libs", name]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        found += shlex.split(done.stdout) if done.returncode == 0 else []
-    return found

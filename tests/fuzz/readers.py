@@ -119,11 +119,13 @@ def calls_file(
     """Of the layout of collectives-alt/preload/calls.c."""
     names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Bcast", b"MPI_Reduce"))
     header = recorded._HEADER.pack(
-        b"PLCALLS1", 1, head.get("header_bytes", 320 + len(names)), 48,
-        head.get("capacity", len(entries)), rank, nprocs, functions, 1, 7,
+        head.get("header_bytes", recorded._HEADER.size + len(names)), 48,
+        head.get("used", len(entries)), 1, rank, nprocs, functions, 1, 7,
         head.get("elapsed_ns", 10**9), head.get("lost", 0), b"Open MPI v4.1.4",
     )  # fmt: skip
-    return header + names + b"".join(recorded._ENTRY.pack(*entry) for entry in entries)
+    file = recorded._FILE.pack(b"PLCALLS2", 1, head.get("slot_bytes", 4096), 1)
+    packed = b"".join(recorded._ENTRY.pack(*entry) for entry in entries)
+    return file.ljust(recorded._FIRST_SLOT, b"\0") + header + names + packed
 
 
 def _plan(data: bytes) -> None:

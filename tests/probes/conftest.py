@@ -38,6 +38,12 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def unforkable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """On which a fork is not safe while MPI is up."""
+    return _preloaded(tmp_path_factory, "unforkable")
+
+
+@pytest.fixture(scope="session")
 def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _preloaded(tmp_path_factory, "spoil")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from plumbline_db.records import KnobReading
@@ -60,3 +63,17 @@ def test_no_variable_of_mpi_t_stays_unproven(probe: Probe) -> None:
     config = run(probe, "no_such_variable=3").configs["c"]
     assert config.in_force
     assert config.knobs == {"no_such_variable": KnobReading("3", "")}
+
+
+def test_nothing_forks_while_mpi_is_up(probe: Probe, unforkable: Path) -> None:
+    """Neither for these nor for all variables."""
+    lines = f"set blocks=1 knobs=start\nconfig id=c {LIMIT}=8192\n"
+    lines += "case id=0 function=MPI_Bcast config=c bytes=64 reps=2\n"
+    given = {"LD_PRELOAD": str(unforkable), f"OMPI_MCA_{LIMIT}": "8192"}
+    launch = probe.run(lines, 2, given)
+    assert (launch.code, launch.stderr) == (0, "")
+    assert launch.configs["c"].knobs[LIMIT] == KnobReading("8192", "8192")
+    system = probe.start([*probe.command(2, given), str(probe.binary), "system"])
+    assert (system.code, system.stderr) == (0, "")
+    values = {one["name"]: one["value"] for one in json.loads(system.stdout)["variables"]}
+    assert values[LIMIT] == "8192"

@@ -1,4 +1,4 @@
-"""Files of ranks become one record. What the preload library writes into them is tested where it is
+"""Files of nodes become one record. What the preload library writes into them is tested where it is
 (tests/collectives_alt/test_calls.py)."""
 
 from __future__ import annotations
@@ -85,22 +85,36 @@ def test_many_volumes_become_few() -> None:
     assert len(few) == 64
 
 
-def test_files_that_are_not_whole(tmp_path: Path) -> None:
-    path = tmp_path / "host-1-0.calls"
+def slot(rank: int, *entries: tuple[int, ...], present: int = 1, used: int | None = None) -> bytes:
     names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Barrier", b"MPI_Bcast"))
-    header = struct.pack(
-        "=8s4I4i3q256s", b"PLCALLS1", 1, 320 + 64, 48, 2, 3, 4, 2, 1, 7, 9, 0, b"Open MPI"
-    )
-    entries = struct.pack("=4q4i", 1024, 10, 900, 80, 1, 4, 1, 4) + bytes(48)
-    path.write_bytes(header + names + entries)
-    (found,) = ranks(tmp_path)
-    assert found == Rank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)})
+    numbers = (312 + 64, 48, len(entries) if used is None else used, present, rank, 4, 2, 1, 7, 9)
+    header = struct.pack("=4I4i3q256s", *numbers, 0, b"Open MPI")
+    return header + names + b"".join(struct.pack("=4q4i", *entry) for entry in entries)
+
+
+def file_of(*slots: bytes, magic: bytes = b"PLCALLS2", slot_bytes: int = 1024) -> bytes:
+    head = struct.pack("=8s3I", magic, 1, slot_bytes, len(slots)).ljust(65536, b"\0")
+    return head + b"".join(one.ljust(1024, b"\0") for one in slots[:-1]) + slots[-1]
+
+
+def test_a_file_of_a_node(tmp_path: Path) -> None:
+    """The second rank has ended before it began; what the last one uses is all there is of it."""
+    path = tmp_path / "host-1-0.calls"
+    entry = (1024, 10, 900, 80, 1, 4, 1, 4)
+    path.write_bytes(file_of(slot(3, entry), slot(2, present=0), slot(1)))
+    assert ranks(tmp_path) == [
+        Rank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)}),
+        Rank(7, 1, 4, True, 9, 0, "Open MPI", {}),
+    ]
     for spoilt in (
-        (header + names + entries)[:-1],
-        header[:100],
+        file_of(slot(3, entry))[:-1],
+        file_of(slot(3, entry)[:100]),
         b"",
-        header.replace(b"PLCALLS1", b"PLCALLS2") + names + entries,
-        header + names + struct.pack("=4q4i", 1024, 10, 900, 80, 2, 4, 1, 4) + bytes(48),
+        file_of(slot(3, entry), magic=b"PLCALLS1"),
+        file_of(slot(3, entry), slot_bytes=8),
+        file_of(slot(3, entry, used=100)),
+        file_of(slot(4)),
+        file_of(slot(3, (1024, 10, 900, 80, 2, 4, 1, 4))),
     ):
         path.write_bytes(spoilt)
         with pytest.raises(PlumblineError, match=r"host-1-0\.calls: no record of calls"):

@@ -1,13 +1,13 @@
-"""From the files of ranks, which the preload library keeps up to date while they run
+"""From the files of nodes, in which ranks keep their calls while they run
 (collectives-alt/preload/calls.c), to one record of the application."""
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -16,10 +16,12 @@ from plumbline_db.errors import PlumblineError
 
 SUFFIX = ".calls"
 
-_HEADER = struct.Struct("=8s4I4i3q256s")
+_FILE = struct.Struct("=8s3I")
+_HEADER = struct.Struct("=4I4i3q256s")
 _ENTRY = struct.Struct("=4q4i")
 _NAME_BYTES = 32
-_MAGIC = b"PLCALLS1"
+_MAGIC = b"PLCALLS2"
+_FIRST_SLOT = 65536
 _FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
 
 # So many volumes of a function on a kind of communicator stand in a record as they are. Of more,
@@ -51,18 +53,17 @@ class _Sum(msgspec.Struct):
 
 
 def ranks(folder: Path) -> list[Rank]:
-    """All that left a file in the folder. Raises PlumblineError for one that is not whole."""
-    return [_rank(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    """All that left something in the folder. Raises PlumblineError for a file that is not whole."""
+    return [one for path in sorted(folder.glob(f"*{SUFFIX}")) for one in _ranks(path)]
 
 
 class _Header(NamedTuple):
     """The fields of `struct header` before the names of functions, in its order."""
 
-    magic: bytes
-    one: int
     header_bytes: int
     entry_bytes: int
-    capacity: int
+    used: int
+    present: int
     rank: int
     nprocs: int
     functions: int
@@ -73,33 +74,50 @@ class _Header(NamedTuple):
     library: bytes
 
 
-def _rank(path: Path) -> Rank:
+def _ranks(path: Path) -> Iterator[Rank]:
     try:
-        data = path.read_bytes()
-        header = _Header._make(_HEADER.unpack_from(data))
-        names_end = _HEADER.size + header.functions * _NAME_BYTES
-        if (header.magic, header.one, header.entry_bytes) != (_MAGIC, 1, _ENTRY.size):
-            raise ValueError("written by another version, or on a machine of another kind")
-        if len(data) != header.header_bytes + header.capacity * _ENTRY.size:
-            raise ValueError(f"{len(data)} bytes do not hold {header.capacity} entries")
-        if not (header.functions > 0 and names_end <= header.header_bytes):
-            raise ValueError(f"there is no room for the names of {header.functions} functions")
-        if not 0 <= header.rank < header.nprocs or min(header.elapsed_ns, header.lost) < 0:
-            raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
-        names = [
-            _text(data[at : at + _NAME_BYTES]) for at in range(_HEADER.size, names_end, _NAME_BYTES)
-        ]
-        calls: dict[_Key, tuple[int, int, int]] = {}
-        for entry in _ENTRY.iter_unpack(data[header.header_bytes :]):
-            volume, count, ns, fastest, function, nprocs, nodes, ppn = entry
-            if count:
-                if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
-                    raise ValueError(f"there is no function {function}")
-                if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
-                    raise ValueError(f"{names[function]}: a number that no run has")
-                calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
+        with path.open("rb") as file:
+            magic, one, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
+            if (magic, one) != (_MAGIC, 1):
+                raise ValueError("written by another version, or on a machine of another kind")
+            if slot_bytes < _HEADER.size:
+                raise ValueError(f"{slot_bytes} bytes are too few for a rank")
+            end = min(_FIRST_SLOT + slots * slot_bytes, path.stat().st_size)
+            for at in range(_FIRST_SLOT, end, slot_bytes):
+                file.seek(at)
+                if found := _rank(file, slot_bytes):
+                    yield found
     except (OSError, ValueError, struct.error) as error:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
+
+
+def _rank(file: BinaryIO, slot_bytes: int) -> Rank | None:
+    """None where a rank has ended before it began."""
+    header = _Header._make(_HEADER.unpack(file.read(_HEADER.size)))
+    if not header.present:
+        return None
+    names_bytes = header.functions * _NAME_BYTES
+    if header.entry_bytes != _ENTRY.size:
+        raise ValueError("written by another version")
+    if header.functions <= 0 or _HEADER.size + names_bytes > header.header_bytes:
+        raise ValueError(f"there is no room for the names of {header.functions} functions")
+    if header.header_bytes + header.used * _ENTRY.size > slot_bytes:
+        raise ValueError(f"{slot_bytes} bytes do not hold {header.used} entries")
+    if not 0 <= header.rank < header.nprocs or min(header.elapsed_ns, header.lost) < 0:
+        raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
+    text = file.read(header.header_bytes - _HEADER.size)[:names_bytes]
+    names = [_text(text[at : at + _NAME_BYTES]) for at in range(0, names_bytes, _NAME_BYTES)]
+    entries = file.read(header.used * _ENTRY.size)
+    if len(text) + len(entries) != names_bytes + header.used * _ENTRY.size:
+        raise ValueError("it ends too early")
+    calls: dict[_Key, tuple[int, int, int]] = {}
+    for volume, count, ns, fastest, function, nprocs, nodes, ppn in _ENTRY.iter_unpack(entries):
+        if count:
+            if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
+                raise ValueError(f"there is no function {function}")
+            if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
+                raise ValueError(f"{names[function]}: a number that no run has")
+            calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
     return Rank(
         job=header.job,
         rank=header.rank,

@@ -1,4 +1,4 @@
-/* Cold caches: sizes on machines that are not there, and where buffers cycle to. */
+/* Cold caches: how large areas are, and where buffers cycle to. */
 #include "check.h"
 
 #include "measure/cache.h"
@@ -6,36 +6,6 @@
 #include <stdlib.h>
 
 #define MIB ((size_t)1 << 20)
-
-static struct pl_cache_sizes sizes_of(const char *synthetic)
-{
-    hwloc_topology_t topology;
-    struct pl_cache_sizes sizes = {0};
-    if (hwloc_topology_init(&topology) == 0 &&
-        hwloc_topology_set_synthetic(topology, synthetic) == 0 &&
-        hwloc_topology_load(topology) == 0)
-        sizes = pl_cache_sizes(topology);
-    hwloc_topology_destroy(topology);
-    return sizes;
-}
-
-static void check_sizes(void)
-{
-    struct pl_cache_sizes sizes = sizes_of("package:2 l3:1(size=32MiB) l2:4(size=1MiB) "
-                                           "l1d:1(size=48KiB) core:1 pu:1");
-    CHECK(sizes.private_bytes == MIB && sizes.largest_bytes == 32 * MIB);
-    /* Two threads of one core share what is still its own. */
-    sizes = sizes_of("package:1 l3:1(size=32MiB) l2:4(size=2MiB) l1d:1(size=48KiB) core:1 pu:2");
-    CHECK(sizes.private_bytes == 2 * MIB && sizes.largest_bytes == 32 * MIB);
-    /* The second level is shared by two cores: the first is the last private one. */
-    sizes = sizes_of("package:1 l2:2(size=4MiB) l1d:2(size=64KiB) core:1 pu:1");
-    CHECK(sizes.private_bytes == 64 << 10 && sizes.largest_bytes == 4 * MIB);
-    /* A core with all levels to itself. */
-    sizes = sizes_of("package:2 l3:1(size=8MiB) l2:1(size=1MiB) l1d:1(size=32KiB) core:1 pu:1");
-    CHECK(sizes.private_bytes == 8 * MIB);
-    sizes = sizes_of("package:1 core:2 pu:1");
-    CHECK(sizes.private_bytes == 0 && sizes.largest_bytes == 0);
-}
 
 static void check_areas(void)
 {
@@ -82,7 +52,6 @@ static void check_cycle(size_t bytes, size_t size)
 
 int main(void)
 {
-    check_sizes();
     check_areas();
     check_cycle(1, MIB);
     check_cycle(64, MIB);

@@ -2,19 +2,16 @@
 #include "check.h"
 
 #include "overlap/cores.h"
+#include "units.h"
 
 #include <stdlib.h>
 
-/* Units as hwloc writes a list; players of one host. */
+/* Players of one host. */
 static struct pl_cores cores_of(const char *allowed, const char *taken, int players, int place)
 {
     struct pl_cores cores = {.players = players, .place = place};
-    hwloc_bitmap_t all = hwloc_bitmap_alloc(), bound = hwloc_bitmap_alloc();
-    hwloc_bitmap_list_sscanf(all, allowed);
-    hwloc_bitmap_list_sscanf(bound, taken);
-    CHECK(pl_cores_order(&cores, all, bound));
-    hwloc_bitmap_free(all);
-    hwloc_bitmap_free(bound);
+    const struct pl_units all = units_of(allowed), bound = units_of(taken);
+    CHECK(pl_cores_order(&cores, &all, &bound));
     return cores;
 }
 

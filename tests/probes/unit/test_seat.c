@@ -1,45 +1,13 @@
-/* Where ranks sit, and what lies between two of them. */
+/* What lies between two ranks. */
 #include "check.h"
 
 #include "measure/pingpong.h"
 #include "system/seat.h"
 
-static struct pl_seat seat_of(const char *synthetic, const char *units)
-{
-    struct pl_seat seat = {.host = "a"};
-    hwloc_topology_t topology;
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    hwloc_bitmap_list_sscanf(set, units);
-    if (hwloc_topology_init(&topology) == 0 &&
-        hwloc_topology_set_synthetic(topology, synthetic) == 0 &&
-        hwloc_topology_load(topology) == 0)
-        pl_seat_of_set(&seat, topology, set);
-    hwloc_topology_destroy(topology);
-    hwloc_bitmap_free(set);
-    return seat;
-}
-
-static int is(struct pl_seat seat, int package, int core)
-{
-    return seat.package == package && seat.core == core;
-}
-
 static enum pl_pair pair(struct pl_seat a, struct pl_seat b)
 {
     CHECK(pl_pair_of(&a, &b) == pl_pair_of(&b, &a));
     return pl_pair_of(&a, &b);
-}
-
-static void check_seats(void)
-{
-    const char *two = "package:2 l2:2 core:1 pu:2"; /* units 0-1 core 0, …, 6-7 core 3 */
-    CHECK(is(seat_of(two, "0"), 0, 0));
-    CHECK(is(seat_of(two, "0-1"), 0, 0));
-    CHECK(is(seat_of(two, "0-3"), 0, -1));
-    CHECK(is(seat_of(two, "6"), 1, 3));
-    CHECK(is(seat_of(two, "0-7"), -1, -1));
-    CHECK(is(seat_of(two, "3-4"), -1, -1));
-    CHECK(is(seat_of("package:1 core:4 pu:1", "0-3"), 0, -1));
 }
 
 static void check_pairs(void)
@@ -83,7 +51,6 @@ static void check_choice(void)
 
 int main(void)
 {
-    check_seats();
     check_pairs();
     check_choice();
     return check_done();

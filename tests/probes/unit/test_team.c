@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "overlap/team.h"
+#include "system/units.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -78,20 +79,21 @@ int main(void)
 {
     uint64_t area[64] = {0};
     const struct pl_work plain = {0}, memory = {.area = area, .words = 64};
-    hwloc_topology_t topology;
-    CHECK(hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0);
-    int first = hwloc_bitmap_first(hwloc_topology_get_allowed_cpuset(topology));
+    struct pl_units allowed;
+    int first = 0;
+    CHECK(pl_units_allowed(&allowed));
+    while (!pl_units_has(&allowed, first))
+        first++;
     const int units[COUNT] = {first, first, first};
     const int nowhere[COUNT] = {first, first, 1 << 20};
-    struct pl_team *team = pl_team_open(COUNT, units, topology, &plain, 0);
+    struct pl_team *team = pl_team_open(COUNT, units, &plain, 0);
     if (CHECK(team != NULL))
         check_jobs(team, first);
     pl_team_close(team);
-    team = pl_team_open(COUNT, units, topology, &memory, 4096);
+    team = pl_team_open(COUNT, units, &memory, 4096);
     if (CHECK(team != NULL))
         check_jobs(team, first);
     pl_team_close(team);
-    CHECK(pl_team_open(COUNT, nowhere, topology, &plain, 0) == NULL);
-    hwloc_topology_destroy(topology);
+    CHECK(pl_team_open(COUNT, nowhere, &plain, 0) == NULL);
     return check_done();
 }
