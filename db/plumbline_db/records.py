@@ -181,8 +181,8 @@ class Refused(Record, frozen=True, tag_field="record", tag="refused"):
 
 
 class Transit(Record, frozen=True, tag_field="record", tag="transit"):
-    """The samples of so many first blocks of a case lie above all that follow: they are of a library
-    that was still changing how it does it, and no results."""
+    """The samples of so many first blocks of a case lie above all that follow: they are of a
+    library that was still changing how it does it, and no results."""
 
     case: Count
     blocks: Count

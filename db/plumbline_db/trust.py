@@ -121,7 +121,7 @@ def before_blocks(db: Database, run: int) -> list[ProbeRecord]:
 
 
 def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
-    """Stopping rules, transits and refusals in the order of the cases, round trips, clocks, load."""
+    """Stopping rules, transits, refusals in the order of the cases, round trips, clocks, load."""
     key = {"run": run}
     nreps = db.rows(
         """SELECT m.case_id, n.nrep, n.ended_by, n.criteria

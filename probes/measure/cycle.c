@@ -31,8 +31,8 @@ void pl_cycle_add(struct pl_cycle *cycle, int number, int64_t ns)
         cycle->board[number] = ns;
 }
 
-/* By a thousandth and less times differ in cycles too: in their last digits, and where messages share
- * links. */
+/* By a thousandth and less times differ in cycles too: in their last digits, and where messages
+ * share links. */
 static bool agree(int64_t a, int64_t b)
 {
     enum { ROUNDED_NS = 3, PART = 1000 };

@@ -134,9 +134,10 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
         start->scheme->begin(start, about);
 }
 
-/* Repetitions until they repeat themselves; returns how many, and in `length` those of the cycle that
- * they end with (0: there is none among so many), the same on all ranks. When the ranks have met for
- * the next one, all know what the last one took: only then is it clear that there is no next one. */
+/* Repetitions until they repeat themselves; returns how many, and in `length` those of the cycle
+ * that they end with (0: there is none among so many), the same on all ranks. When the ranks have
+ * met for the next one, all know what the last one took: only then is it clear that there is no
+ * next one. */
 static int repeat_itself(struct pl_series *series, int *length)
 {
     struct pl_start *const state = series->start;
@@ -286,8 +287,7 @@ static void average(struct pl_series *series, int length)
 
 void pl_series_run(struct pl_series *series, int warmup, int reps)
 {
-    const bool cycles =
-        series->cycle.most && series->start->scheme->meets && !series->way.stream;
+    const bool cycles = series->cycle.most && series->start->scheme->meets && !series->way.stream;
     int count, length = 0;
 
     series->late = series->overrun = series->failures = 0;

@@ -18,9 +18,9 @@ static void sort(int64_t *to, const int64_t *ns, int count)
 }
 
 /* Of sorted values: all but one in eight of `after` are below all but one in eight of `before`, and
- * its median is below `percent` of the other. Of equal calls that is so in 1 of 200 pairs of groups,
- * and of a group and half of one in 1 of 100, whatever their spread; a call that lost its core
- * changes nothing. */
+ * its median is below `percent` of the other. Of equal calls that is so in 1 of 200 pairs of
+ * groups, and of a group and half of one in 1 of 100, whatever their spread; a call that lost its
+ * core changes nothing. */
 static bool is_below(const int64_t *after, int later, const int64_t *before, int earlier,
                      int percent)
 {

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PL_SETTLE_GROUP 8             /* calls that are looked at together */
+#define PL_SETTLE_GROUP 8               /* calls that are looked at together */
 #define PL_SETTLE_NS INT64_C(100000000) /* after which nobody waits for a case any more */
 
 /* Of the last calls of a series: whether a group of them lies below the one before it, by more than
- * noise and by more than a twentieth. The last group is looked at as a whole, and its second half by
- * itself. Fewer than two groups say nothing. */
+ * noise and by more than a twentieth. The last group is looked at as a whole, and its second half
+ * by itself. Fewer than two groups say nothing. */
 bool pl_settle_falls(const int64_t *ns, int count);
 
 /* How many of the first blocks, three quarters of them at most, lie above all that follow, by more

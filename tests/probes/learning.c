@@ -1,7 +1,7 @@
-/* A library that learns, to be preloaded, in time that does not pass: a broadcast takes LEARNING_NS by
- * the clock that the probe reads, and each further call LEARNING_PERCENT per cent of the last one
- * (without it: as long), up to the call LEARNING_CALLS; those that follow take what they take. The
- * probe's first call of a case is its check. */
+/* A library that learns, to be preloaded, in time that does not pass: a broadcast takes LEARNING_NS
+ * by the clock that the probe reads, and each further call LEARNING_PERCENT per cent of the last
+ * one (without it: as long), up to the call LEARNING_CALLS; those that follow take what they take.
+ * The probe's first call of a case is its check. */
 #define _GNU_SOURCE
 #include <mpi.h>
 

@@ -100,9 +100,7 @@ def prove(
     for the whole process is not asked about: `started_with` does."""
     proof = Proof()
     winners = [one for one in winners if one.function != EVERY_FUNCTION]
-    short = msgspec.structs.replace(
-        plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0
-    )
+    short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
     with scratch.folder(within) as copies:

@@ -14,7 +14,8 @@ from plumbline.plan import Plan
 from plumbline.words import counted
 from plumbline_db.records import CaseRecord, ProbeRecord, Samples, Transit
 
-# Calls at most that let a case settle; repetitions at most until a simulated machine repeats itself.
+# Calls at most that let a case settle; repetitions at most until a simulated machine repeats
+# itself.
 SETTLE = 256
 CYCLE = 10
 
@@ -97,8 +98,8 @@ def first_calls(starts: Iterable[Start]) -> str:
         return ""
     names = [f"{label} {first / 1e3:g} µs, then {ns / 1e3:g}" for label, _, first, ns in worst]
     return (
-        f"the first call of {counted(len(worst), 'case')} of {len(far)} takes another time, by more "
-        f"than {100 * FIRST:g} %, than the calls that follow, which are what is reported: "
+        f"the first call of {counted(len(worst), 'case')} of {len(far)} takes another time, by "
+        f"more than {100 * FIRST:g} %, than the calls that follow, which are what is reported: "
         f"{_some(names)}"
     )
 
@@ -117,7 +118,8 @@ def in_transit(starts: Iterable[Start]) -> str:
     ]
     return (
         f"{counted(len(found), 'case')} became faster while launches went on, and what was taken "
-        f"before that is left out: {_some(names)}; what a program sees depends on how often it calls"
+        f"before that is left out: {_some(names)}; what a program sees depends on how often it "
+        "calls"
     )
 
 

@@ -1,4 +1,5 @@
-/* Whether times still fall: of series whose truth is known, and how often chance is taken for a fall. */
+/* Whether times still fall: of series whose truth is known, and how often chance is taken for a
+ * fall. */
 #include "check.h"
 
 #include "measure/random.h"
