@@ -126,8 +126,11 @@ bench-search-machine: setup build  ## a campaign here, then a launch for each tr
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
-test-scale: setup  ## a simulated campaign with 512 ranks (some 20 minutes: docs/scale.md)
+test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks (some 25 minutes: docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
+	for topology in fat-tree dragonfly torus; do \
+	    time $(BIN)/plumbline campaign docs/examples/simulated-$$topology.toml $(ARGS) || exit 1; \
+	done
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
 
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes

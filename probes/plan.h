@@ -94,6 +94,8 @@ struct pl_plan {
     const char *run;
     uint64_t seed;
     int blocks, warmup, rewarm;
+    int settle; /* repetitions to warm up at most, until times fall no more; 0: just `warmup` */
+    int cycle;  /* simulated: repetitions at most until they repeat themselves; 0: `reps` */
     const struct pl_sync *sync;
     const struct pl_clock *clock;
     const struct pl_clock_sync *clock_sync; /* used where a global clock is needed */

@@ -4,6 +4,7 @@
 
 #include "measure/cache.h"
 #include "measure/plain.h"
+#include "simulated.h"
 #include "use/use.h"
 
 #include <limits.h>
@@ -34,6 +35,19 @@ static bool take_warmup(struct pl_parser *parser, const char *value)
 static bool take_rewarm(struct pl_parser *parser, const char *value)
 {
     return pl_take_count(parser, value, 0, &parser->plan->rewarm);
+}
+
+static bool take_settle(struct pl_parser *parser, const char *value)
+{
+    return pl_take_int(parser, value, 1, 100000, &parser->plan->settle);
+}
+
+static bool take_cycle(struct pl_parser *parser, const char *value)
+{
+    if (!PL_SIMULATED)
+        return pl_refuse(parser, "a real machine does not repeat itself; leave it out, or see "
+                                 "settle");
+    return pl_take_int(parser, value, 2, 1000, &parser->plan->cycle);
 }
 
 static bool take_sync(struct pl_parser *parser, const char *value)
@@ -150,6 +164,8 @@ const struct pl_key pl_set_keys[] = {
     {"blocks", take_blocks, false},
     {"warmup", take_warmup, false},
     {"rewarm", take_rewarm, false},
+    {"settle", take_settle, false},
+    {"cycle", take_cycle, false},
     {"sync", take_sync, false},
     {"clock", take_clock, false},
     {"budget_ms", take_budget_ms, false},
@@ -223,6 +239,26 @@ static bool finish_rule(struct pl_parser *parser)
     return true;
 }
 
+/* A cycle is one sample, and decides itself how many repetitions it is made of. */
+static bool finish_cycle(struct pl_parser *parser)
+{
+    const struct pl_plan *plan = parser->plan;
+    if (plan->cycle == 0)
+        return true;
+    if (plan->nrep.count > 0) {
+        parser->error->line = parser->set_line;
+        return pl_refuse_token(parser, "cycle", given(parser, "cycle"),
+                               "a stopping rule decides when a case ends; leave out cycle or nrep");
+    }
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].calls == 0 && plan->cases[i].reps != 1 &&
+            !pl_way_of(plan, &plan->cases[i]).stream)
+            return refuse_number(parser, plan->cases[i].line, "reps", plan->cases[i].reps,
+                                 "a cycle is one sample; write reps=1, or leave out cycle in the "
+                                 "set line");
+    return true;
+}
+
 static bool any_knobs(const struct pl_plan *plan)
 {
     for (int i = 0; i < plan->config_count; i++)
@@ -279,6 +315,8 @@ static bool finish_idle(struct pl_parser *parser)
          "case with use=synchronised or a stopping rule (nrep)"},
         {"arrival", !any_start(plan, arrivals),
          "no case has use=late; leave it out, or add such a case"},
+        {"settle", plan->settle <= plan->warmup || plan->plain,
+         "so many calls are made anyway; leave it out, or write more than warmup"},
         {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
         {"clock_sync", no_clocks, no_clock},
         {"clock_fit_ms", no_clocks, no_clock},
@@ -299,11 +337,11 @@ bool pl_finish_plan(struct pl_parser *parser)
     struct pl_plan *plan = parser->plan;
     if (!finish_rule(parser))
         return false;
-    if (plan->plain && (plan->nrep.count > 0 || plan->cache != PL_CACHE_WARM)) {
+    if (plan->plain && (plan->nrep.count > 0 || plan->cycle || plan->cache != PL_CACHE_WARM)) {
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, "plain", plan->plain->name,
-                               "such programs know neither stopping rules nor cold caches; leave "
-                               "out nrep and cache, or plain");
+                               "such programs know neither stopping rules nor cycles nor cold "
+                               "caches; leave out nrep, cycle and cache, or plain");
     }
     for (int i = 0; plan->plain && i < plan->case_count; i++)
         if (plan->cases[i].ranks > 0)
@@ -316,7 +354,7 @@ bool pl_finish_plan(struct pl_parser *parser)
                                "plain loops have the ranks' own times alone; leave out plain or "
                                "runtime");
     }
-    if (!pl_finish_uses(parser) || !finish_idle(parser))
+    if (!pl_finish_uses(parser) || !finish_cycle(parser) || !finish_idle(parser))
         return false;
     if (plan->nrep.count > 0) {
         int64_t after_first = plan->nrep.most - plan->nrep.least;

@@ -241,6 +241,7 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_integer(json, "window_ns",
                     scheme->windows || scheme->arrivals ? series->start->window_ns : 0);
     pl_json_bool(json, "budget_spent", series->budget_spent);
+    pl_json_bool(json, "settled", series->settled);
     pl_counters_json(json, counters);
     end(record);
 }
@@ -407,6 +408,14 @@ void pl_record_clock_error(struct pl_record *record, const char *when, int64_t s
     for (int i = 0; i < domains && errors; i++)
         pl_json_integer(json, NULL, errors[i].bound_ns);
     pl_json_end(json);
+    end(record);
+}
+
+void pl_record_transit(struct pl_record *record, int case_id, int blocks)
+{
+    struct pl_json *json = start(record, "transit");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "blocks", blocks);
     end(record);
 }
 

@@ -77,6 +77,8 @@ void pl_record_clock_model(struct pl_record *record, int domain, const char *hos
 struct pl_global_error; /* by domain */
 void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
                            const struct pl_global_error *errors, int domains);
+/* The samples of the first blocks are not of what the case has come to. */
+void pl_record_transit(struct pl_record *record, int case_id, int blocks);
 void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
 void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
                     const struct pl_host_load *loads);

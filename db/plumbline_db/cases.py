@@ -13,7 +13,8 @@ def samples(
     db: Database, campaign: str, suite: str, sequence: int
 ) -> dict[int, list[NDArray[np.int64]]]:
     """The samples of each case of a launch in nanoseconds, one array a block, without warm-up, by
-    case number. Only of cases whose check is ok; none where the launch has not finished."""
+    case number; those of a transit too, so that blocks pair. Only of cases whose check is ok; none
+    where the launch has not finished."""
     found: dict[int, list[NDArray[np.int64]]] = {}
     for case, blob in db.rows(
         """SELECT m.case_id, b.samples

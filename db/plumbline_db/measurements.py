@@ -31,7 +31,7 @@ def samples(db: Database, run: int, case: int | None = None) -> list[Samples]:
     """Of the launch numbered `run`, or of one case of it, in the order of the blocks."""
     found = db.rows(
         """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts, b.window_ns,
-                  b.budget_spent
+                  b.budget_spent, b.settled
            FROM measurement m JOIN sample_block b ON b.measurement = m.number
            WHERE m.run = :run AND (:case IS NULL OR m.case_id = :case) ORDER BY b.block""",
         {"run": run, "case": case},
@@ -39,9 +39,10 @@ def samples(db: Database, run: int, case: int | None = None) -> list[Samples]:
     return [
         Samples(
             *(case_id, block, times(warmup), times(ns), late, overrun),
-            *(msgspec.json.decode(counts, type=dict[str, int]), window_ns, bool(spent)),
+            *(msgspec.json.decode(counts, type=dict[str, int]), window_ns),
+            *(bool(spent), bool(settled)),
         )
-        for case_id, block, warmup, ns, late, overrun, counts, window_ns, spent in found
+        for case_id, block, warmup, ns, late, overrun, counts, window_ns, spent, settled in found
     ]
 
 
@@ -77,7 +78,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     db.many(
         """INSERT INTO sample_block
            VALUES (:measurement, :block, :warmup, :samples, :late, :overrun, :window_ns,
-                   :budget_spent, :counts)""",
+                   :budget_spent, :counts, :settled)""",
         [
             {
                 "measurement": rows[record.case],
@@ -89,6 +90,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
                 "window_ns": record.window_ns,
                 "budget_spent": record.budget_spent,
                 "counts": msgspec.json.encode(record.counts).decode(),
+                "settled": record.settled,
             }
             for record in records
             if isinstance(record, Samples)

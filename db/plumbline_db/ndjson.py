@@ -26,6 +26,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
+    Transit,
 )
 
 SCHEMA = 1
@@ -132,6 +133,8 @@ class _Grammar:
                     raise ValueError(f"order of block {record.block}: no case {min(unknown)}")
             case Refused():
                 self._of_case("refused", record.case, 0)
+            case Transit():
+                self._of_case("transit", record.case, 0)
             case Nrep():
                 self._of_case("nrep", record.case, 0)
             case ClockError():

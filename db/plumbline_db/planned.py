@@ -27,6 +27,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
+    Transit,
 )
 
 
@@ -46,6 +47,8 @@ class _Set(msgspec.Struct, frozen=True):
     blocks: int = 5
     warmup: int = 16
     rewarm: int = 1
+    settle: int = 0
+    cycle: int = 0
     sync: str = "barrier"
     clock: str = "monotonic_raw"
     runtime: str = "local"
@@ -155,6 +158,11 @@ class Planned:
             case Refused():
                 if record.case not in self._good:
                     raise UnplannedError(f"case {record.case} is refused, which was not timed")
+            case Transit():
+                if record.case not in self._good or not self._set.settle:
+                    raise UnplannedError(f"a transit of case {record.case}, which has none")
+                if not 0 < record.blocks < self._blocks:
+                    raise UnplannedError(f"case {record.case} has no {record.blocks} first blocks")
             case Nrep():
                 if not self._set.nrep:
                     raise UnplannedError("an nrep record, and the plan has no stopping rule")
@@ -248,7 +256,8 @@ class Planned:
             return 0, self._nprocs
         if (self._cases[case].use or self._set.use) == "stream":
             return 0, 1
-        warmup = self._set.rewarm if block else self._set.warmup
+        warmup = self._set.rewarm if block else max(self._set.warmup, self._set.settle)
+        warmup = max(warmup, self._set.cycle)
         if not self._set.nrep:
             return warmup, self._cases[case].reps
         least, step = self._set.nrep_min, self._set.nrep_step

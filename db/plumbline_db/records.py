@@ -123,10 +123,12 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` and `overrun` count repetitions that the start scheme found
     invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
-    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken. `counts`:
-    what kernel and processor counted, over all ranks, warm-up and start scheme too:
-    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI
-    by name; what the machine cannot count is not there (the header's factors say why)."""
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken;
+    `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
+    themselves (`cycle`: then `ns` is the mean of a cycle, and all repetitions are warm-up).
+    `counts`: what kernel and processor counted, over all ranks, warm-up and start scheme too:
+    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI by name; what the
+    machine cannot count is not there (the header's factors say why)."""
 
     case: Count
     block: Count
@@ -137,6 +139,7 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     counts: dict[str, Count] = {}
     window_ns: Count = 0
     budget_spent: bool = False
+    settled: bool = True
 
 
 class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
@@ -176,6 +179,14 @@ class Refused(Record, frozen=True, tag_field="record", tag="refused"):
 
     case: Count
     reason: str
+
+
+class Transit(Record, frozen=True, tag_field="record", tag="transit"):
+    """The samples of so many first blocks of a case lie above all that follow: they are of a
+    library that was still changing how it does it, and no results."""
+
+    case: Count
+    blocks: Count
 
 
 class Criterion(Record, frozen=True):
@@ -296,6 +307,7 @@ ProbeRecord = (
     | ClockSync
     | ClockError
     | Refused
+    | Transit
     | Nrep
     | PingPong
     | Overlap

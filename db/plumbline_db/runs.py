@@ -214,7 +214,8 @@ def launch_samples(
     """The samples of each case in each finished launch, of one way of use (None: of all), at some
     sizes in bytes (None: at all).
 
-    Only cases whose check is ok and whose samples were not refused. Launches are in order of
+    Only cases whose check is ok and whose samples were not refused, and of these only blocks that
+    are of no transit. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
     blobs: dict[tuple[Any, ...], dict[int, list[bytes]]] = {}
     for suite in dict.fromkeys(suites):
@@ -225,9 +226,11 @@ def launch_samples(
                JOIN measurement m ON m.run = run.number
                JOIN configuration c ON c.number = m.configuration
                JOIN sample_block b ON b.measurement = m.number
+               LEFT JOIN transit t ON t.measurement = m.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
                  AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
+                 AND b.block >= coalesce(t.blocks, 0)
                  AND (:use IS NULL OR m.use = :use)
                  AND (:sizes IS NULL OR m.bytes IN (SELECT value FROM json_each(:sizes)))
                ORDER BY run.sequence, m.case_id, b.block""",

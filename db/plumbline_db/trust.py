@@ -1,5 +1,5 @@
-"""How far a launch can be trusted: its clocks, stopping rules, refusals, load; and the round trips
-between its ranks. Stored and read back with the launch, by `measurements`."""
+"""How far a launch can be trusted: its clocks, stopping rules, transits, refusals, load; and the
+round trips between its ranks. Stored and read back with the launch, by `measurements`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Record,
     Refused,
+    Transit,
 )
 
 _BY_DOMAIN = ("errors_ns", "bounds_ns")
@@ -57,6 +58,13 @@ def put(
         [
             {"measurement": measurements[one.case], "reason": one.reason}
             for one in found.get(Refused, [])
+        ],
+    )
+    db.many(
+        "INSERT INTO transit VALUES (:measurement, :blocks)",
+        [
+            {"measurement": measurements[one.case], "blocks": one.blocks}
+            for one in found.get(Transit, [])
         ],
     )
     db.many(
@@ -113,7 +121,7 @@ def before_blocks(db: Database, run: int) -> list[ProbeRecord]:
 
 
 def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
-    """Stopping rules and refusals in the order of the cases, round trips, clocks, load."""
+    """Stopping rules, transits, refusals in the order of the cases, round trips, clocks, load."""
     key = {"run": run}
     nreps = db.rows(
         """SELECT m.case_id, n.nrep, n.ended_by, n.criteria
@@ -123,6 +131,11 @@ def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
     )
     refusals = db.rows(
         """SELECT m.case_id, r.reason FROM refusal r JOIN measurement m ON m.number = r.measurement
+           WHERE m.run = :run ORDER BY m.number""",
+        key,
+    )
+    transits = db.rows(
+        """SELECT m.case_id, t.blocks FROM transit t JOIN measurement m ON m.number = t.measurement
            WHERE m.run = :run ORDER BY m.number""",
         key,
     )
@@ -137,6 +150,7 @@ def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
             Nrep(case, nrep, ended_by, msgspec.json.decode(text, type=list[Criterion]))
             for case, nrep, ended_by, text in nreps
         ),
+        *(Transit(*row) for row in transits),
         *(Refused(*row) for row in refusals),
         *(
             PingPong(first, second, pair, size, times(trips))

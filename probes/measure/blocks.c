@@ -31,7 +31,10 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_series_begin(series, c, block);
     series->start->budget_end_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
-    pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
+    if (block == 0 && plan->settle > plan->warmup && !series->way.stream)
+        pl_series_settle(series, plan->warmup, reps);
+    else
+        pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_stop(timing->counters, world);
     pl_config_leave(config);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
@@ -149,6 +152,8 @@ const char *pl_blocks_run(struct pl_timing *timing)
         if (!failure && block + 1 < plan->blocks)
             left = look_between(timing, block, cases, left);
     }
+    if (!failure && !pl_rounds_transits(&rounds, timing->cases, timing->case_count))
+        failure = short_of_memory;
     if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,
                                      clock_error_ns))
         failure = short_of_memory;

@@ -1,5 +1,7 @@
 #include "measure/rounds.h"
 
+#include "measure/settle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +58,7 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
     tally->valid += series->count;
     tally->late += series->late;
     tally->overrun += series->overrun;
-    bool needed = rounds->plan->nrep.count > 0 ||
+    bool needed = rounds->plan->nrep.count > 0 || rounds->plan->settle > 0 ||
                   pl_case_is_global(rounds->plan, &rounds->plan->cases[index]);
     if (needed && rounds->world->rank == 0 &&
         !keep(tally, series->ns + series->warmup, series->count))
@@ -110,6 +112,46 @@ int pl_rounds_settle(struct pl_rounds *rounds, int *cases, int count)
     pl_p2p_broadcast(rounds->world, &left, (int)sizeof left);
     pl_p2p_broadcast(rounds->world, cases, left * (int)sizeof *cases);
     return left;
+}
+
+/* Of a case with all its samples; 0 for others. */
+static int transit(struct pl_rounds *rounds, int index)
+{
+    const struct pl_plan *plan = rounds->plan;
+    const struct pl_tally *tally = &rounds->tallies[index];
+    const int reps = plan->cases[index].reps;
+    if (tally->count == 0 || tally->count != plan->blocks * reps)
+        return 0;
+    if (!make_room(rounds, tally->count)) {
+        rounds->failed = true;
+        return 0;
+    }
+    return pl_settle_transit(tally->ns, plan->blocks, reps, (int64_t *)rounds->values);
+}
+
+static void record_transits(struct pl_rounds *rounds, const int *cases, int count)
+{
+    enum { FEW = 2 };
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        found += transit(rounds, cases[i]) > 0;
+    if (found > FEW && 4 * found > count)
+        return;
+    for (int i = 0; i < count; i++) {
+        int blocks = transit(rounds, cases[i]);
+        if (blocks > 0)
+            pl_record_transit(rounds->record, rounds->plan->cases[cases[i]].id, blocks);
+    }
+}
+
+bool pl_rounds_transits(struct pl_rounds *rounds, const int *cases, int count)
+{
+    if (rounds->plan->settle == 0 || rounds->plan->nrep.count > 0)
+        return true;
+    if (rounds->world->rank == 0)
+        record_transits(rounds, cases, count);
+    pl_p2p_broadcast(rounds->world, &rounds->failed, (int)sizeof rounds->failed);
+    return !rounds->failed;
 }
 
 int pl_rounds_longest(const struct pl_plan *plan)

@@ -46,6 +46,11 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
  * they leave `cases` on all ranks. Returns how many are left; without a rule all of them. */
 int pl_rounds_settle(struct pl_rounds *rounds, int *cases, int count);
 
+/* After the last block: whose times have fallen since the first blocks is recorded, but not where
+ * so many have that it is the machine that has become faster. Collective. False: memory is short.
+ */
+bool pl_rounds_transits(struct pl_rounds *rounds, const int *cases, int count);
+
 /* The longest series of a launch, without warm-up. */
 int pl_rounds_longest(const struct pl_plan *plan);
 

@@ -5,6 +5,7 @@
  * otherwise (use/use.h). */
 #include "measure/series.h"
 
+#include "measure/settle.h"
 #include "simulated.h"
 #include "use/stream.h"
 
@@ -43,18 +44,23 @@ bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_star
 {
     if (room > INT_MAX / 4) /* counts of messages are ints */
         return false;
-    size_t count = (size_t)room + 1;
+    const struct pl_plan *plan = series->plan;
+    if (plan->cycle > room)
+        room = plan->cycle;
+    size_t count = (size_t)room + 1, settle = (size_t)plan->settle;
     series->room = (int)room;
     series->begin_ns = calloc(count, sizeof *series->begin_ns);
     series->end_ns = calloc(count, sizeof *series->end_ns);
-    series->ns = calloc(count, sizeof *series->ns);
+    series->ns = calloc(count + settle, sizeof *series->ns);
+    series->seen = calloc(count + settle, sizeof *series->seen);
     series->values = calloc(3 * count, sizeof *series->values);
     series->validity = calloc(count, sizeof *series->validity);
-    series->windows = calloc((size_t)series->plan->case_count + 1, sizeof *series->windows);
+    series->windows = calloc((size_t)plan->case_count + 1, sizeof *series->windows);
     series->starts = calloc((size_t)(pl_sync_count + pl_use_count), sizeof *series->starts);
-    bool good = series->begin_ns && series->end_ns && series->ns && series->values &&
-                series->validity && series->windows && series->starts;
-    if (pl_p2p_agree(series->world, !good))
+    bool good = series->begin_ns && series->end_ns && series->ns && series->seen &&
+                series->values && series->validity && series->windows && series->starts;
+    if (pl_p2p_agree(series->world, !good) ||
+        (plan->cycle && !pl_cycle_open(&series->cycle, series->world, plan->cycle)))
         return false;
     /* Zeroed memory may still be one page that nobody has touched. */
     memset(series->begin_ns, 1, count * sizeof *series->begin_ns);
@@ -73,6 +79,8 @@ void pl_series_close(struct pl_series *series)
     free(series->begin_ns);
     free(series->end_ns);
     free(series->ns);
+    free(series->seen);
+    pl_cycle_close(&series->cycle);
     free(series->values);
     free(series->validity);
     free(series->windows);
@@ -124,6 +132,31 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
         about = estimate(series);
     if (start->scheme->begin)
         start->scheme->begin(start, about);
+}
+
+/* Repetitions until they repeat themselves; returns how many, and in `length` those of the cycle
+ * that they end with (0: there is none among so many), the same on all ranks. When the ranks have
+ * met for the next one, all know what the last one took: only then is it clear that there is no
+ * next one. */
+static int repeat_itself(struct pl_series *series, int *length)
+{
+    struct pl_start *const state = series->start;
+    struct pl_cycle *const cycle = &series->cycle;
+    int i = 0;
+
+    pl_cycle_begin(cycle);
+    for (;; i++) {
+        pl_cache_prepare(series->cache, &series->arguments);
+        state->scheme->start(state);
+        *length = pl_cycle_found(cycle, i);
+        if (*length > 0 || i == cycle->most)
+            return i;
+        series->begin_ns[i] = state->clock->now_ns();
+        series->failures += series->c->run(&series->arguments.call) != MPI_SUCCESS;
+        pl_delay_wait(pl_delay_rounds(&series->delay, series->c->delay_ns));
+        series->end_ns[i] = state->clock->now_ns();
+        pl_cycle_add(cycle, i, series->end_ns[i] - series->begin_ns[i]);
+    }
 }
 
 /* The repetitions; returns how many fill the arrays, the same on all ranks. */
@@ -241,22 +274,71 @@ static void drop(struct pl_series *series, int warmup, int count)
     series->count = kept - series->warmup;
 }
 
+/* The mean of the last `length` repetitions, behind all of them. */
+static void average(struct pl_series *series, int length)
+{
+    int64_t sum = 0;
+    for (int i = 1; i <= length; i++)
+        sum += series->ns[series->count - i];
+    series->warmup = series->count;
+    series->ns[series->warmup] = (sum + length / 2) / length;
+    series->count = 1;
+}
+
 void pl_series_run(struct pl_series *series, int warmup, int reps)
 {
+    const bool cycles = series->cycle.most && series->start->scheme->meets && !series->way.stream;
+    int count, length = 0;
+
     series->late = series->overrun = series->failures = 0;
     series->budget_spent = false;
-    int count =
-        series->way.stream ? stream(series, warmup, reps) : repeat(series, warmup, warmup + reps);
+    if (cycles)
+        count = repeat_itself(series, &length);
+    else if (series->way.stream)
+        count = stream(series, warmup, reps);
+    else
+        count = repeat(series, warmup, warmup + reps);
     if (series->start->scheme->end)
         series->start->scheme->end(series->start);
     exchange(series, count);
-    if (series->way.stream)
+    if (series->way.stream || cycles)
         warmup = 0;
     drop(series, warmup < count ? warmup : count, count);
     series->timed_ns = 0;
     for (int i = 0; i < series->warmup + series->count; i++)
         series->timed_ns += series->ns[i];
+    series->settled = !cycles || length > 0;
     if (series->way.stream)
         series->ns[0] = (series->ns[0] + reps / 2) / reps;
+    else if (cycles)
+        average(series, length ? length : (count + 1) / 2);
     series->windows[series->c - series->plan->cases] = series->start->window_ns;
+}
+
+void pl_series_settle(struct pl_series *series, int warmup, int reps)
+{
+    const int most = series->plan->settle;
+    const int64_t until_ns = pl_world_elapsed_ns(series->world) + PL_SETTLE_NS;
+    int64_t timed_ns = 0;
+    int seen = 0, more;
+
+    do {
+        pl_series_run(series, warmup, reps);
+        const int taken = series->warmup + series->count;
+        timed_ns += series->timed_ns;
+        if (series->world->rank == 0) {
+            memcpy(series->seen + seen, series->ns, (size_t)taken * sizeof *series->ns);
+            seen += taken;
+            series->settled = !pl_settle_falls(series->seen, seen);
+        }
+        warmup = PL_SETTLE_GROUP;
+        more = !series->settled && series->failures == 0 && !series->budget_spent && taken > 0 &&
+               seen + warmup <= most && pl_world_elapsed_ns(series->world) < until_ns;
+        pl_p2p_broadcast(series->world, &more, (int)sizeof more);
+    } while (more);
+    if (series->world->rank == 0) {
+        memcpy(series->ns, series->seen, (size_t)seen * sizeof *series->ns);
+        series->warmup = seen - series->count;
+    }
+    series->timed_ns = timed_ns;
 }

@@ -13,5 +13,6 @@ static bool start(struct pl_start *start)
 const struct pl_sync pl_sync_barrier = {
     .name = "barrier",
     .summary = "MPI_Barrier of the library before each repetition",
+    .meets = true,
     .start = start,
 };

@@ -15,5 +15,6 @@ static bool start(struct pl_start *start)
 const struct pl_sync pl_sync_dissemination = {
     .name = "dissemination",
     .summary = "own dissemination barrier before each repetition",
+    .meets = true,
     .start = start,
 };

@@ -39,6 +39,7 @@ struct pl_sync {
     bool budget;       /* `start` heeds budget_end_ns */
     bool windows;      /* starts lie window_ns apart; where it is 0, `begin` finds one */
     bool arrivals;     /* ranks start up to window_ns apart, which `begin` finds */
+    bool meets;        /* no rank begins before all have come */
     bool repeats;      /* `finish` answers alike on all ranks: what is invalid is repeated */
 
     /* Once a launch, collective; NULL where there is nothing to do. False: out of memory. */

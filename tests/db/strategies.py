@@ -35,6 +35,7 @@ from plumbline_db.records import (
     Refused,
     Samples,
     Search,
+    Transit,
     Trial,
     Tried,
     Verdict,
@@ -160,13 +161,15 @@ def _clocks(draw: st.DrawFn) -> list[ProbeRecord]:
 
 @st.composite
 def _aftermath(draw: st.DrawFn, cases: list[int]) -> list[ProbeRecord]:
-    """What follows the blocks: stopping rules, refusals, round trips, clocks, load."""
+    """What follows the blocks: stopping rules, transits, refusals, round trips, clocks, load."""
     chosen = st.lists(st.sampled_from(cases), unique=True) if cases else st.just([])
     written: list[ProbeRecord] = []
     for case in sorted(draw(chosen), key=cases.index):
         ends = st.sampled_from(["criteria", "maximum", "budget"])
         rule = whole(Nrep, st.just(case), small, ends, st.lists(criteria, max_size=2))
         written.append(draw(rule))
+    changed = sorted(draw(chosen), key=cases.index)
+    written += [draw(whole(Transit, st.just(case), st.integers(1, 9))) for case in changed]
     refused = sorted(draw(chosen), key=cases.index)
     written += [draw(whole(Refused, st.just(case), text)) for case in refused]
     written += draw(st.lists(ping_pongs, max_size=3))
@@ -223,7 +226,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         written.append(Order(block, list(order)))
         times = st.lists(counts, max_size=5)
         events = st.dictionaries(text, counts, max_size=2)
-        fields = (times, times, small, small, events, counts, st.booleans())
+        fields = (times, times, small, small, events, counts, *[st.booleans()] * 2)
         written += [draw(whole(Samples, st.just(case), st.just(block), *fields)) for case in order]
     written += draw(_aftermath(cases))
     written.append(draw(whole(Footer, small, counts, counts)))

@@ -25,6 +25,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
+    Transit,
 )
 from tests.db import build
 from tests.db.build import Timed
@@ -207,6 +208,26 @@ def test_streams_and_plain_loops_have_their_own_numbers() -> None:
     refused(plain, changed(records, Samples, lambda one: of(one, 5)), "5 samples")
     whole = build.plan(records).replace("sync=", "use=stream sync=")
     judge(whole, changed(records, Samples, lambda one: of(one, 1)))
+
+
+def test_what_settles_takes_more_calls_to_warm_up() -> None:
+    """In the first block alone; on a simulated machine in all of them."""
+    plan = PLAN.replace("warmup=16", "warmup=16 settle=40")
+    more = changed(RECORDS, Samples, lambda one: replace(one, warmup_ns=[1] * 40))
+    judge(plan, more)
+    last = sum(isinstance(one, Samples) for one in RECORDS) - 1
+    late = changed(RECORDS, Samples, lambda one: replace(one, warmup_ns=[1] * 40), last)
+    refused(plan, late, "in block 1 after 40 to warm up")
+    judge(PLAN.replace("warmup=16", "warmup=16 cycle=40"), late)
+
+
+def test_a_transit() -> None:
+    plan = PLAN.replace("warmup=16", "warmup=16 settle=40")
+    *records, footer = RECORDS
+    judge(plan, [*records, Transit(0, 1), footer])
+    refused(PLAN, [*records, Transit(0, 1), footer], "a transit of case 0, which has none")
+    refused(plan, [*records, Transit(2, 1), footer], "a transit of case 2")
+    refused(plan, [*records, Transit(0, 2), footer], "case 0 has no 2 first blocks")
 
 
 RULE = "nrep=rse:0.025 nrep_min=20 nrep_step=10 nrep_max=35"

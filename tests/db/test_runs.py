@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plumbline_db import measurements, runs
+from plumbline_db import measurements, runs, settling
 from plumbline_db.connection import Database
 from plumbline_db.cost import Cost, cost
 from plumbline_db.records import (
@@ -25,6 +25,7 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Transit,
 )
 from tests.db import build, strategies
 from tests.db.build import Timed
@@ -209,6 +210,25 @@ def test_medians_leave_out_what_was_refused(started: Database) -> None:
     assert case == small.case and found == refusal
     assert runs.refusals(started, CAMPAIGN, ["after"]) == []
     assert len(runs.samples(started, build.run().id, 1)) == 5
+
+
+def test_medians_leave_out_blocks_of_a_transit(started: Database) -> None:
+    launch = build.run()
+    *records, footer = build.records(launch, [Timed(), Timed(bytes=4)])
+    slow = [
+        msgspec.structs.replace(one, ns=[10**9] * 10, settled=False)
+        if isinstance(one, Samples) and (one.case, one.block < 3) == (1, True)
+        else one
+        for one in records
+    ]
+    runs.put(started, launch, [*slow, Transit(1, 3), footer])
+    large, small = runs.launch_samples(started, CAMPAIGN, ["before"])
+    assert (len(large.ns[0]), len(small.ns[0])) == (50, 20)
+    assert small.ns[0].max() < 10**9
+    (first,) = settling.first_blocks(started, CAMPAIGN, unsettled=True)
+    assert (first.case.bytes, first.transit, first.samples.settled) == (4, 3, False)
+    assert first.samples.ns == [10**9] * 10 and len(first.samples.warmup_ns) == 16
+    assert len(settling.first_blocks(started, CAMPAIGN, unsettled=False)) == 2
 
 
 def test_delay_tells_cases_apart(started: Database) -> None:

@@ -26,6 +26,12 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def learning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that becomes faster."""
+    return _preloaded(tmp_path_factory, "learning")
+
+
+@pytest.fixture(scope="session")
 def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library whose overlap is known."""
     return _preloaded(tmp_path_factory, "progress")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from plumbline import conditions
+from plumbline.settling import Start
 from plumbline_db.records import Factor, Footer, Header, HostLoad, Load
 from plumbline_db.runs import Surroundings
 from tests.db import build
@@ -126,3 +127,38 @@ def test_summary_of_a_result() -> None:
     ]
     assert [one.name for one in found.warnings] == ["debug"]
     assert conditions.summary([], {}) == conditions.Conditions({}, {}, [], [])
+
+
+def start(label: str, first: int, ns: int, **more: object) -> Start:
+    return Start(label, [first, ns], [ns], **({"settled": True} | more))  # type: ignore[arg-type]
+
+
+def test_what_has_settled_needs_no_words() -> None:
+    same = [start("MPI_Bcast default at 8 B", 1000, 1001)]
+    for simulated in (False, True):
+        assert conditions.of_starts(same, simulated=simulated) == []
+    assert conditions.of_starts([start("a", 129_600, 122_800)], simulated=False) == []
+
+
+def test_first_calls_of_a_simulated_machine() -> None:
+    many = [start(f"case {number}", 1050 + number, 1000) for number in range(8)]
+    steady = start("steady", 1000, 1000)
+    (found,) = conditions.of_starts([*many, steady], simulated=True)
+    assert found.name == "first_calls"
+    assert found.text.startswith("the first call of 8 cases of 9 takes another time")
+    assert "case 7 1.057 µs, then 1, case 6" in found.text and "and 3 more" in found.text
+
+
+def test_what_did_not_settle_is_said() -> None:
+    never = [start("MPI_Reduce default at 8 B", 9, 9, settled=False)] * 2
+    (found,) = conditions.of_starts(never, simulated=False)
+    assert found.name == "unsettled" and "at 8 B (2 launches)" in found.text
+    (found,) = conditions.of_starts(never, simulated=True)
+    assert "1 case found no cycle in 10 repetitions" in found.text
+
+
+def test_blocks_that_are_left_out() -> None:
+    late = [start("MPI_Reduce default at 8 B", 9, 9, transit=blocks) for blocks in (4, 5, 0)]
+    (found,) = conditions.of_starts(late, simulated=False)
+    assert found.name == "transit"
+    assert "at 8 B (up to 5 blocks of 2 launches)" in found.text

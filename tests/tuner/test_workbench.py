@@ -30,7 +30,6 @@ def test_the_probe_says_what_it_knows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("echo broken >&2; exit 3", "exit status 3: broken"),
         ("echo '{}'", "missing required field"),
         ("echo hello", "malformed|invalid"),
         (f"echo '{LIST}' | sed s/ops/opts/", "missing required field `ops`"),
@@ -41,6 +40,14 @@ def test_a_probe_that_does_not_fit(tmp_path: Path, body: str, what: str) -> None
     with pytest.raises(
         PlumblineError, match=rf"(?s)probe --list does not answer.*({what}).*make b"
     ):
+        list_of(tmp_path / "probe")
+
+
+def test_a_probe_that_does_not_start_says_why(tmp_path: Path) -> None:
+    """All of it: what SimGrid objects to stands ahead of the steps that led there."""
+    said = "no such zone" + 40 * "\\n  -> in a function of a library"
+    script(tmp_path / "probe", f"printf '{said}' >&2; exit 3")
+    with pytest.raises(PlumblineError, match=r"(?s)status 3 and said: no such zone.*make build"):
         list_of(tmp_path / "probe")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import factors
+from plumbline import factors, settling
+from plumbline.settling import Start
 from plumbline.verify.independence import Dependence
 from plumbline.words import counted
 from plumbline_db.records import Footer, Header, Load, ProbeRecord
@@ -43,11 +44,12 @@ def summary(
     launches: Sequence[Surroundings],
     build: Mapping[str, str],
     dependence: Mapping[str, Dependence] | None = None,
+    settled: Sequence[Weakness] = (),
 ) -> Conditions:
     """`launches` may be of several suites; `build` is what the library says of its build;
-    `dependence` is that of each table, by stage."""
+    `dependence` is that of each table, by stage; `settled`: what is to be said of cases."""
     tables = dict(dependence or {})
-    weak = of_build(build) + of_tables(tables)
+    weak = of_build(build) + of_tables(tables) + list(settled)
     if not launches:
         return Conditions({}, {}, [], weak, tables)
     first = launches[0].header
@@ -142,6 +144,16 @@ def of_tables(tables: Mapping[str, Dependence]) -> list[Weakness]:
         for stage, found in tables.items()
         if found.high
     ]
+
+
+def of_starts(starts: Sequence[Start], *, simulated: bool) -> list[Weakness]:
+    """Cases whose times were not yet, or at first, what they come to."""
+    said = {
+        "unsettled": settling.unsettled(starts, simulated=simulated),
+        "first_calls": settling.first_calls(starts) if simulated else "",
+        "transit": settling.in_transit(starts),
+    }
+    return [Weakness(name, text) for name, text in said.items() if text]
 
 
 def of_header(header: Header) -> list[Weakness]:

@@ -161,6 +161,8 @@ class Plan(msgspec.Struct, frozen=True):
     reps: int = 4
     warmup: int = 16
     rewarm: int = 2
+    settle: int = 0
+    cycle: int = 0
     sync: str = "barrier"
     plain: str = ""
     cache: str = "warm"
@@ -255,6 +257,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 _OPTIONAL = frozenset(
     (
+        "settle",
+        "cycle",
         "cache",
         "budget_ms",
         "clock",

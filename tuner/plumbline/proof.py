@@ -100,7 +100,7 @@ def prove(
     for the whole process is not asked about: `started_with` does."""
     proof = Proof()
     winners = [one for one in winners if one.function != EVERY_FUNCTION]
-    short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0)
+    short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
     with scratch.folder(within) as copies:
@@ -157,7 +157,15 @@ def started_with(
     function, measured = next(iter(sizes.items()))
     case = PlanCase(function, measured[0], knobs=knobs(winner.configuration))
     short = msgspec.structs.replace(
-        plan, cases=(case,), blocks=1, reps=1, warmup=0, rewarm=0, knobs="start"
+        plan,
+        cases=(case,),
+        blocks=1,
+        reps=1,
+        warmup=0,
+        rewarm=0,
+        settle=0,
+        cycle=0,
+        knobs="start",
     )
     found = try_out("process", 0, short, environment)
     if isinstance(found, Failed):

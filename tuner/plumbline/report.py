@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from plumbline import saving, spread
-from plumbline.conditions import Conditions, summary
+from plumbline.conditions import Conditions, Weakness, of_starts, summary
 from plumbline.saving import Saving
 from plumbline.search.budget import TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings import EVERY
+from plumbline.settling import Start, named
 from plumbline.verify.summary import as_json
 from plumbline_db import (
     campaigns,
@@ -25,6 +26,7 @@ from plumbline_db import (
     machines,
     runs,
     searches,
+    settling,
     started,
     verdicts,
     winners,
@@ -35,6 +37,7 @@ from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
+    Case,
     Event,
     Export,
     Library,
@@ -139,6 +142,9 @@ def read(db: Database, campaign_id: str | None) -> Report:
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
+    tables = {suite for verdict in (*before, *(after or [])) for suite in verdict.suites}
+    simulated = "simulate" in msgspec.json.decode(campaign.settings)
+    settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
     return Report(
         campaign=campaign,
         machine=machines.machine(db, campaign.machine),
@@ -150,12 +156,30 @@ def read(db: Database, campaign_id: str | None) -> Report:
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
-        conditions=summary(runs.surroundings(db, campaign.id), library.build, depends),
+        conditions=summary(runs.surroundings(db, campaign.id), library.build, depends, settled),
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
     )
+
+
+def _settled(
+    db: Database, campaign: str, tables: Sequence[str], *, simulated: bool
+) -> list[Weakness]:
+    """What is to be said of how cases settled; of a simulated machine in the launches of `tables`
+    alone, for what options are in force in others their cases do not say."""
+    firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
+    starts = [
+        Start(_name(case), found.warmup_ns, found.ns, found.settled, transit)
+        for case, suite, found, transit in firsts
+        if suite in tables or not simulated
+    ]
+    return of_starts(starts, simulated=simulated)
+
+
+def _name(case: Case) -> str:
+    return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
 
 
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:

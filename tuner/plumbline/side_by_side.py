@@ -20,6 +20,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
+    Transit,
 )
 
 
@@ -144,8 +145,9 @@ def lines(
 
 def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
+    later = {one.case: one.blocks for one in records if isinstance(one, Transit)}
     for record in records:
-        if isinstance(record, Samples):
+        if isinstance(record, Samples) and record.block >= later.get(record.case, 0):
             found.setdefault(record.case, []).extend(record.ns)
     return found
 

@@ -15,6 +15,7 @@ from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.settings import SYNCHRONISED, USES, Settings
+from plumbline.settling import until_settled
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
@@ -86,8 +87,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         runtime="global" if settings.way_of_use == SYNCHRONISED else "local",
         use="" if USES.get(settings.way_of_use) else settings.way_of_use,
     )
-    # There the check of a case is its warm-up.
-    return found if settings.simulation is None else msgspec.structs.replace(found, warmup=0)
+    return until_settled(found, simulated=settings.simulation is not None)
 
 
 def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:

@@ -170,13 +170,20 @@ def _itself(program: list[str], timeout_seconds: float) -> process.Finished:
     return process.run(program, timeout_seconds=timeout_seconds)
 
 
+_MOST_SAID = 1500  # characters
+
+
 def list_of(
     probe: Path, start: Callable[[list[str], float], process.Finished] = _itself
 ) -> Catalogue:
     done = start([str(probe), "--list"], 30)
+    if done.status != 0:
+        said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+        raise PlumblineError(
+            f"{probe} --list ended with status {done.status} and said: {said or 'nothing'}\n"
+            "If it was built for something else than what is installed here: `make build`"
+        )
     try:
-        if done.status != 0:
-            raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
         return msgspec.json.decode(done.stdout, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(

@@ -193,6 +193,9 @@ static void check_rules(void)
     CHECK(refused(FIRST "set plain=each sync=none\n" CASE, 2, "sync=none", "leave out plain"));
     CHECK(refused(FIRST "set plain=each budget_ms=9\n" CASE, 2, "budget_ms=9", "leave it out"));
     CHECK(refused(FIRST "set window_us=0\n" CASE, 2, "window_us=0", "sync=window"));
+    CHECK(refused(FIRST "set settle=16\n" CASE, 2, "settle=16", "more than warmup"));
+    CHECK(refused(FIRST "set cycle=10\n" CASE, 2, "cycle=10", "does not repeat itself"));
+    CHECK(parse(FIRST "set warmup=8 settle=16\n" CASE) && plan.settle == 16 && plan.cycle == 0);
     CHECK(refused(FIRST CASE "set window_us=5 sync=roundtime\n", 3, "window_us=5", "sync=window"));
     CHECK(refused(FIRST "set budget_ms=5 sync=none\n" CASE, 2, "budget_ms=5", "nrep"));
     CHECK(refused(FIRST "set knobs=never\n" CASE, 2, "knobs=never", "communicator"));

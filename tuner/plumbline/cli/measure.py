@@ -136,7 +136,7 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import at_start, campaign, conditions
+    from plumbline import at_start, campaign, conditions, settling
     from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
     from plumbline.verify.statistics import exact_ratio, paired_ratio
@@ -197,6 +197,8 @@ def command(
         window_us=window_us,
         knobs=bench.space.switch,
     )
+    if not (simulated and nrep is not None):
+        plan = settling.until_settled(plan, simulated=simulated)
     environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)
     refusal = ranks.refusal(plan.text())
@@ -211,7 +213,8 @@ def command(
         exact_ratio if simulated else paired_ratio,
     )
     common.write_records(records, "measure", raw)
-    for weakness in conditions.of_records(raw):
+    told = conditions.of_starts(settling.starts(raw), simulated=simulated)
+    for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if as_json:
         common.print_json([msgspec.to_builtins(line) for line in lines])

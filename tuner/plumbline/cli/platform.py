@@ -51,20 +51,29 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
+    from plumbline import campaign_file as files
     from plumbline import simulation
-    from plumbline.settings import load
 
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
         return _fit(fit, selector, output, mpi_prefix, db_path, as_json)
-    values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
     if simulate is None and campaign_file is None:
-        values["simulate"] = "ompi"
-    settings = load(campaign_file, values)
-    if settings.simulation is None:
+        simulate = "ompi"
+    values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
+    given = {name: value for name, value in values.items() if value is not None}
+    asked = [one.settings for one in files.tasks(campaign_file, given, None)]
+    texts = {
+        simulation.platform(one.simulation, one.placement(None))
+        for one in asked
+        if one.simulation is not None
+    }
+    if not texts:
         raise click.UsageError("the campaign file has no table `simulate`")
-    text = simulation.platform(settings.simulation, settings.placement(None))
-    _out(output, text)
+    if len(texts) > 1:
+        raise click.UsageError(
+            "the campaign file has several layouts; choose one with --nprocs and --nodes"
+        )
+    _out(output, *texts)
     return 0
 
 

@@ -138,6 +138,7 @@ def _best(
     from plumbline.plan import Data, Plan, measurable
     from plumbline.search.candidates import Menu
     from plumbline.search.race import Target
+    from plumbline.settling import until_settled
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.simulation is not None
@@ -152,14 +153,17 @@ def _best(
     )
     return best.find(
         campaign.starter(bench, settings),
-        Plan(
-            "best",
-            settings.seed,
-            (),
-            data,
-            blocks=settings.blocks,
-            reps=settings.reps,
-            knobs=bench.space.switch,
+        until_settled(
+            Plan(
+                "best",
+                settings.seed,
+                (),
+                data,
+                blocks=settings.blocks,
+                reps=settings.reps,
+                knobs=bench.space.switch,
+            ),
+            simulated=simulated,
         ),
         bench.space.hot_environment,
         {

@@ -124,9 +124,11 @@ class Simulated:
     def alone(
         self, installation: Installation, program: list[str], seconds: float
     ) -> process.Finished:
-        """What smpicc makes is no program of its own: SimGrid loads it."""
+        """What smpicc makes is no program of its own: SimGrid loads it, with one rank on one node,
+        whatever the machine is like."""
+        node = Simulated(Simulation(library=self._machine.library))
         with short_lived("") as folder:
-            words = self.command(installation, program, Placement(nodes=1, ppn=1), folder)
+            words = node.command(installation, program, Placement(nodes=1, ppn=1), folder)
             return process.run(words, timeout_seconds=seconds)
 
     def command(

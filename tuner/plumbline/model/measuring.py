@@ -15,6 +15,7 @@ from plumbline.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
 from plumbline.settings import Settings
+from plumbline.settling import until_settled
 from plumbline_db import events, machines, searches, verdicts
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
@@ -40,7 +41,7 @@ def plan(settings: Settings) -> Plan:
         if settings.nprocs > 2
     ]
     simulated = settings.simulation is not None
-    return Plan(
+    found = Plan(
         name=SUITE,
         seed=settings.seed,
         cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
@@ -51,6 +52,8 @@ def plan(settings: Settings) -> Plan:
         sync=settings.start_scheme,
         pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
     )
+    settled = until_settled(found, simulated=simulated)
+    return msgspec.structs.replace(settled, warmup=found.warmup)  # round trips have no other
 
 
 def settings_of(campaign: Campaign) -> Settings:

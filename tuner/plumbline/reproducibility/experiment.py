@@ -26,6 +26,7 @@ from plumbline.placement import here
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.settling import until_settled
 from plumbline.starter import Starter
 from plumbline.verify.estimators import ESTIMATORS
 from plumbline.workbench import Workbench
@@ -348,7 +349,7 @@ class _Trials:
 
 
 def _plan(settings: Settings, seed: int, listed: Sequence[PlanCase]) -> Plan:
-    return Plan(
+    plan = Plan(
         "",
         seed,
         tuple(listed),
@@ -357,6 +358,7 @@ def _plan(settings: Settings, seed: int, listed: Sequence[PlanCase]) -> Plan:
         warmup=settings.warmup,
         rewarm=settings.rewarm,
     )
+    return until_settled(plan, simulated=False)
 
 
 def _missing(cells: Sequence[Cell], whole: Sequence[bool], nprocs: int) -> list[str]:

@@ -1,0 +1,133 @@
+"""Campaigns on simulated machines of every topology, and the platform files of the examples. What
+messages take on them: test_platforms.py; with 48 ranks: `make test-scale`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import campaign, tables
+from plumbline.launch.simulated import Simulated
+from plumbline.libraries import Installation
+from plumbline.plan import Plan, PlanCase
+from plumbline.settings import load
+from plumbline.simulation import Simulation
+from plumbline.workbench import workbench
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Library, Samples
+from tests.tuner.cli.command import plumbline
+from tests.tuner.families.installations import script
+from tests.tuner.simulated import ROOT
+
+FAT_TREE = Simulation(
+    library="mpich",
+    topology="fat-tree",
+    shape=[6, 4, 2],
+    latency_seconds=1.7e-6,
+    bandwidth_bytes_per_second=5e9,
+)
+EXAMPLES = [
+    path
+    for path in sorted((ROOT / "docs" / "examples").glob("*.toml"))
+    if "simulate" in tomllib.loads(path.read_text())
+]
+
+
+@pytest.fixture(scope="module")
+def simgrid() -> Path:
+    if shutil.which("smpirun") is None:
+        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
+    try:
+        return workbench(settings=load(None, {"simulate": "ompi"})).probe
+    except PlumblineError as error:
+        if "make build" not in str(error):
+            raise
+        pytest.skip(f"not built for SimGrid: {error}")
+
+
+def test_one_rank_has_one_node(tmp_path: Path) -> None:
+    """Whatever the machine is like: no shape of many nodes fits it."""
+    script(tmp_path / "smpirun", 'while [ "$1" != -platform ]; do shift; done; cat "$2"')
+    library = Library("simgrid-3.32-mpich", "simgrid", "3.32", "", "", "f", {"selector": "mpich"})
+    installation = Installation(library, tmp_path / "smpirun", None)
+    said = Simulated(FAT_TREE).alone(installation, ["/opt/probe", "--list"], 5).stdout
+    assert 'radical="0-0"' in said and "topo" not in said
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("topology", "shape", "layout"),
+    [
+        ("fat-tree", [2, 2, 2], "4x2"),
+        ("dragonfly", [2, 1, 2, 1], "4x2"),
+        ("torus", [2, 2], "4x2"),
+    ],
+)
+def test_a_campaign(
+    simgrid: Path, tmp_path: Path, topology: str, shape: list[int], layout: str
+) -> None:
+    """What Gather of MVAPICH2 loses against Allgather, it loses on every topology."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(
+        f'layouts = ["{layout}"]\nsizes = [128, 700]\nguidelines = ["GL3"]\n'
+        'variants = ["gather_binomial"]\n'
+        f'[simulate]\nlibrary = "mvapich2"\ntopology = "{topology}"\nshape = {shape}\n'
+    )
+    said = plumbline("campaign", file, "--json", "--db", tmp_path / "plumbline.db")
+    assert said.status == 0, said.err
+    assert (said.json["nodes"], said.json["ppn"]) == (4, 2)
+    assert topology in said.json["machine"]["host"]
+    assert said.json["before"]["violations"] != [] and said.json["winners"] != []
+    assert said.json["after"]["violations"] == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_platform_takes_the_examples(simgrid: Path, tmp_path: Path, example: Path) -> None:
+    """And SimGrid takes what it writes."""
+    platform, hosts = tmp_path / "platform.xml", tmp_path / "hosts"
+    said = plumbline("platform", example, "--output", platform)
+    assert said.status == 0, said.err
+    hosts.write_text("node-0\n")
+    words = ["smpirun", "-quiet", "-np", "1", "-platform", platform, "-hostfile", hosts]
+    done = subprocess.run([*words, simgrid, "--list"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_platform_wants_one_layout(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text('layouts = ["4x2", "8x1"]\n[simulate]\nlibrary = "ompi"\n')
+    said = plumbline("platform", file)
+    assert said.status == 2 and "several layouts" in said.err
+    assert 'radical="0-3"' in plumbline("platform", file, "--nprocs", 8, "--nodes", 4).out
+    real = plumbline("platform", ROOT / "docs" / "examples" / "laptop.toml")
+    assert real.status == 2 and "no table `simulate`" in real.err
+
+
+# --- cycles ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_what_is_reported_is_what_calls_settle_at(simgrid: Path) -> None:
+    """Allgather takes longer the first time; the oracle repeats it without looking."""
+    settings = load(None, {"nprocs": 48, "nodes": 24, "simulate": "mpich"})
+    settings = msgspec.structs.replace(settings, simulate=FAT_TREE)
+    ranks = campaign.starter(workbench(settings=settings), settings)
+    many = Plan("t", 1, (PlanCase("MPI_Allgather", 700),), blocks=1, reps=8, warmup=0)
+    few = msgspec.structs.replace(tables.plan(settings, many.cases), name="t")
+    (oracle,), (found,) = (
+        [one for one in records if isinstance(one, Samples)]
+        for _, records in (ranks.start("c", "s", 0, plan.text(), {}) for plan in (many, few))
+    )
+    (settled,) = found.ns
+    assert oracle.ns[0] > 1.02 * oracle.ns[-1]
+    assert settled == pytest.approx(oracle.ns[-1], rel=1e-3)
+    assert found.settled and found.warmup_ns[0] > 1.002 * settled
+    assert 2 < len(found.warmup_ns) < 8

@@ -1,0 +1,128 @@
+"""Whether what was measured is the state that calls come to when they are repeated: what is to be
+said where it is not, or where the first call was another. Pure.
+
+The probe lets a case settle before it takes samples, and says which samples are from before a later
+change (docs/measurement.md, "Until times settle")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline.plan import Plan
+from plumbline.words import counted
+from plumbline_db.records import CaseRecord, ProbeRecord, Samples, Transit
+
+# Calls at most that let a case settle; repetitions at most until a simulated machine repeats
+# itself.
+SETTLE = 256
+CYCLE = 10
+
+FIRST = 0.01  # a first call that differs by more is worth a word
+_NAMED = 5
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What a case, `label`, took in the first block of a launch; `transit`: how many blocks of it
+    are no results."""
+
+    label: str
+    warmup_ns: Sequence[int]
+    ns: Sequence[int]
+    settled: bool
+    transit: int = 0
+
+
+def named(function: str, how: str, bytes: int, ranks: int) -> str:
+    """A case in a few words; `ranks` 0: on all."""
+    return f"{function} {how} at {bytes} B" + (f" on {ranks} ranks" if ranks else "")
+
+
+def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
+    """Of the records of launches."""
+    found = []
+    for records in raw:
+        cases = {one.case: one for one in records if isinstance(one, CaseRecord)}
+        later = {one.case: one.blocks for one in records if isinstance(one, Transit)}
+        for one in records:
+            if isinstance(one, Samples) and one.block == 0:
+                case = cases[one.case]
+                how = case.variant if case.config == "default" else f"{case.variant} {case.config}"
+                label = named(case.function, how, case.bytes, case.ranks)
+                transit = later.get(one.case, 0)
+                found.append(Start(label, one.warmup_ns, one.ns, one.settled, transit))
+    return found
+
+
+def until_settled(plan: Plan, *, simulated: bool) -> Plan:
+    """A simulated machine repeats itself, so that one cycle says all; warm-up is part of it."""
+    if simulated:
+        return msgspec.structs.replace(plan, reps=1, warmup=0, cycle=CYCLE)
+    return msgspec.structs.replace(plan, settle=SETTLE if plan.warmup < SETTLE else 0)
+
+
+def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
+    """Empty where all have settled."""
+    found: dict[str, int] = {}
+    for one in starts:
+        if not one.settled:
+            found[one.label] = found.get(one.label, 0) + 1
+    if not found:
+        return ""
+    names = [f"{label} ({counted(launches, 'launch')})" for label, launches in found.items()]
+    if simulated:
+        return (
+            f"{counted(len(found), 'case')} found no cycle in {CYCLE} repetitions, and the mean of "
+            f"the second half of them is what is reported: {_some(names)}"
+        )
+    return (
+        f"the times of {counted(len(found), 'case')} still fell when their samples were taken, "
+        f"after up to {SETTLE} calls: {_some(names)}; these samples are of a library that is still "
+        "changing how it does it"
+    )
+
+
+def first_calls(starts: Iterable[Start]) -> str:
+    """Of a simulated machine: whose first call takes another time than those it settles at."""
+    far: dict[str, tuple[float, float, float]] = {}
+    for one in starts:
+        if one.warmup_ns and one.ns and one.ns[0] > 0:
+            first, settled = one.warmup_ns[0], one.ns[0]
+            far[one.label] = (abs(first / settled - 1), first, settled)
+    worst = sorted(
+        ((label, *found) for label, found in far.items() if found[0] > FIRST),
+        key=lambda one: -one[1],
+    )
+    if not worst:
+        return ""
+    names = [f"{label} {first / 1e3:g} µs, then {ns / 1e3:g}" for label, _, first, ns in worst]
+    return (
+        f"the first call of {counted(len(worst), 'case')} of {len(far)} takes another time, by "
+        f"more than {100 * FIRST:g} %, than the calls that follow, which are what is reported: "
+        f"{_some(names)}"
+    )
+
+
+def in_transit(starts: Iterable[Start]) -> str:
+    """Whose first blocks are no results."""
+    found: dict[str, list[int]] = {}
+    for one in starts:
+        if one.transit:
+            found.setdefault(one.label, []).append(one.transit)
+    if not found:
+        return ""
+    names = [
+        f"{label} (up to {counted(max(blocks), 'block')} of {counted(len(blocks), 'launch')})"
+        for label, blocks in found.items()
+    ]
+    return (
+        f"{counted(len(found), 'case')} became faster while launches went on, and what was taken "
+        f"before that is left out: {_some(names)}; what a program sees depends on how often it "
+        "calls"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join([*names[:_NAMED], *more])
