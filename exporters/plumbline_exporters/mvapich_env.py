@@ -3,15 +3,15 @@ size where the library can be told so."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import env, hydra, installed, mv2_ranges, quoting
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_profile
-from plumbline_exporters.mv2_ranges import Range
 from plumbline_exporters.registry import exporter
 
 
@@ -62,52 +62,25 @@ def variables(bundle: Bundle) -> dict[str, str]:
                     f"{function}, {nprocs} ranks: wants {name}={value}, another winner wants "
                     f"{values[name]}; a process has one value: drop one of them"
                 )
-    if values.get(mv2_ranges.INDEXED) == "0":
-        _refuse_only_indexed(values)
+    for name in values:
+        if why := mv2_ranges.refused(name, values):
+            raise PlumblineError(f"{name}={values[name]}: {why}")
     return dict(sorted(values.items()))
 
 
 def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
-    """One value where it is the same for all sizes, else one with sizes."""
-    first = group[0].configuration
-    if group[0].bytes_from != 0 or group[-1].bytes_to != UNBOUNDED_BYTES:
+    """What one winner wants, which holds for all sizes, be it with an algorithm for each range."""
+    (first, *others) = group
+    if first.bytes_from != 0 or group[-1].bytes_to != UNBOUNDED_BYTES:
         raise PlumblineError(
-            f"{function}: there are winners from {sizes(group[0])} to {sizes(group[-1])} alone; "
+            f"{function}: there are winners from {sizes(first)} to {sizes(group[-1])} alone; "
             "the library cannot be told to decide itself at the others"
         )
-    if len(group) == 1:
-        return dict(first)
-    knob = next((name for name in first if name in mv2_ranges.BY_VOLUME), None)
-    rest = {name: value for name, value in first.items() if name != knob}
-    if knob is None or any(
-        {name: value for name, value in one.configuration.items() if name != knob} != rest
-        for one in group
-    ):
+    if others:
         raise PlumblineError(
             f"{function}: winners differ by size in what has one value for all sizes; drop all but "
             "one of them"
         )
-    ranges = []
-    for one in group:
-        algorithm = one.configuration[knob]
-        if not re.fullmatch(r"[0-9]{1,9}", algorithm):
-            raise PlumblineError(f"{function}: {knob}={algorithm} is no number of an algorithm")
-        last = None if one is group[-1] else one.bytes_to
-        ranges.append(Range(int(algorithm), one.bytes_from, last))
-    try:
-        text = mv2_ranges.write(ranges)
-    except ValueError as error:
-        raise PlumblineError(
-            f"{function}: {error}; the library wants an algorithm there"
-        ) from error
-    return rest | {knob: text} | mv2_ranges.companions(knob)
-
-
-def _refuse_only_indexed(values: dict[str, str]) -> None:
-    for name, algorithms in mv2_ranges.ONLY_INDEXED.items():
-        for word in values.get(name, "").split(","):
-            number = word.partition(":")[0]
-            if re.fullmatch(r"[0-9]{1,9}", number) and int(number) in algorithms:
-                raise PlumblineError(
-                    f"{name}: algorithm {number} is there only without sizes, in any variable"
-                )
+    ranged = [name for name, value in first.configuration.items() if mv2_ranges.has_sizes(value)]
+    beside = [mv2_ranges.companions(name) for name in ranged if name in mv2_ranges.SWITCHES]
+    return reduce(or_, beside, dict(first.configuration))

@@ -2,6 +2,7 @@
 
 #include "measure/data.h"
 #include "measure/types.h"
+#include "simulated.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +48,16 @@ bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_case *cases, in
     buffers->pristine = allocate(send, buffers->guard, &buffers->memory[2]);
     buffers->reference = allocate(recv, buffers->guard, &buffers->memory[3]);
     buffers->counts = calloc(4 * (size_t)world->size, sizeof *buffers->counts);
+    buffers->references = calloc((size_t)world->size, sizeof *buffers->references);
     bool good = buffers->send && buffers->recv && buffers->pristine && buffers->reference &&
-                buffers->counts;
-    return !pl_p2p_agree(world, !good);
+                buffers->counts && buffers->references;
+    if (pl_p2p_agree(world, !good))
+        return false;
+    buffers->references[world->rank] = buffers->reference;
+    if (PL_SIMULATED)
+        pl_p2p_gather(world, &buffers->reference, (int)sizeof buffers->reference,
+                      (void *)buffers->references);
+    return true;
 }
 
 void pl_buffers_close(struct pl_buffers *buffers)
@@ -57,6 +65,7 @@ void pl_buffers_close(struct pl_buffers *buffers)
     for (size_t i = 0; i < sizeof buffers->memory / sizeof *buffers->memory; i++)
         free(buffers->memory[i]);
     free(buffers->counts);
+    free((void *)buffers->references);
     *buffers = (struct pl_buffers){0};
 }
 

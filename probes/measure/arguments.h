@@ -14,6 +14,7 @@ struct pl_buffers {
     unsigned char *send, *recv;
     unsigned char *pristine;        /* copy of the send buffer */
     unsigned char *reference;       /* the right result */
+    unsigned char **references;     /* of each rank: this one's, simulated on rank 0 all ranks' */
     const struct pl_case *referred; /* whose result `reference` holds; NULL: nobody's */
     uint64_t referred_seed;         /* of its data */
     int *counts;                    /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */

@@ -7,23 +7,26 @@
 #include <string.h>
 
 /* Bytes of all ranks' data, beyond which the library itself is asked: of a check, of which there
- * are many in a launch, and of a trial's call. In a simulation all ranks are one process. */
-#define MOST_BYTES (PL_SIMULATED ? 0 : 4 << 20)
-#define MOST_BYTES_TRIED (PL_SIMULATED ? 0 : 64 << 20)
+ * are many in a launch, and of a trial's call. */
+#define MOST_BYTES (4 << 20)
+#define MOST_BYTES_TRIED (64 << 20)
 
 bool pl_expected_is_cheap(const struct pl_arguments *arguments, const struct pl_case *c)
 {
     double bytes = (double)arguments->shape.total * (double)pl_types[c->type].size;
-    return c->function != PL_FN_reduce_local &&
-           bytes * arguments->nprocs <= (c->calls ? MOST_BYTES_TRIED : MOST_BYTES);
+    if (c->function == PL_FN_reduce_local)
+        return false;
+    return PL_SIMULATED || bytes * arguments->nprocs <= (c->calls ? MOST_BYTES_TRIED : MOST_BYTES);
 }
 
+/* Of the ranks from `first` to before `last` this one writes the results, to `results[rank]`. */
 struct maker {
     const struct pl_arguments *arguments;
     const struct pl_case *c;
     const struct pl_buffers *buffers;
     uint64_t seed;
-    int ranks, rank;
+    int ranks, first, last;
+    unsigned char *const *results;
     size_t width;
 };
 
@@ -35,105 +38,157 @@ static void data_of(const struct maker *maker, int rank, long long elements, voi
                  maker->arguments->nprocs, pl_random_stream(maker->seed, (uint64_t)rank, which));
 }
 
-/* Element `index` of a buffer. */
-static unsigned char *at(const struct maker *maker, unsigned char *buffer, long long index)
+/* Elements of `from`, beginning with `start`, to element `place` of what `rank` gets, if its result
+ * is one of those to be written. */
+static void give(const struct maker *maker, int rank, long long place, const unsigned char *from,
+                 long long start, long long elements)
 {
-    return buffer + (size_t)index * maker->width;
+    if (maker->first <= rank && rank < maker->last && elements > 0 && maker->results[rank] != from)
+        memcpy(maker->results[rank] + (size_t)place * maker->width,
+               from + (size_t)start * maker->width, (size_t)elements * maker->width);
 }
 
-static void copy(const struct maker *maker, unsigned char *to, unsigned char *from, long long first,
-                 long long elements)
+static void give_all(const struct maker *maker, const unsigned char *from)
 {
-    if (elements > 0)
-        memcpy(to, at(maker, from, first), (size_t)elements * maker->width);
+    for (int rank = maker->first; rank < maker->last; rank++)
+        give(maker, rank, 0, from, 0, maker->arguments->shape.total);
+}
+
+/* To each rank its part of `from`. */
+static void give_parts(const struct maker *maker, const unsigned char *from)
+{
+    const long long total = maker->arguments->shape.total;
+    for (int rank = maker->first; rank < maker->last; rank++)
+        give(maker, rank, 0, from, pl_split_start(total, maker->ranks, rank),
+             pl_split_count(total, maker->ranks, rank));
 }
 
 /* Each rank's part behind the one before. */
-static void joined(const struct maker *maker)
+static void join(const struct maker *maker, unsigned char *to)
 {
-    long long total = maker->arguments->shape.total;
+    const long long total = maker->arguments->shape.total;
     for (int rank = 0; rank < maker->ranks; rank++)
         data_of(maker, rank, pl_split_count(total, maker->ranks, rank),
-                at(maker, maker->buffers->reference, pl_split_start(total, maker->ranks, rank)));
+                to + (size_t)pl_split_start(total, maker->ranks, rank) * maker->width);
 }
 
-/* From each rank the part that is for this one. */
-static void exchanged(const struct maker *maker)
+/* From each rank the part that is for the other. */
+static void exchange(const struct maker *maker)
 {
-    const struct pl_shape *shape = &maker->arguments->shape;
-    long long mine = pl_split_start(shape->total, maker->ranks, maker->rank);
-    for (int rank = 0; rank < maker->ranks; rank++) {
-        data_of(maker, rank, shape->total, maker->buffers->send);
-        copy(maker, at(maker, maker->buffers->reference, rank * shape->mine), maker->buffers->send,
-             mine, shape->mine);
+    const long long total = maker->arguments->shape.total;
+    for (int from = 0; from < maker->ranks; from++) {
+        data_of(maker, from, total, maker->buffers->send);
+        for (int to = maker->first; to < maker->last; to++) {
+            long long part = pl_split_count(total, maker->ranks, to);
+            give(maker, to, from * part, maker->buffers->send,
+                 pl_split_start(total, maker->ranks, to), part);
+        }
     }
 }
 
-/* The vectors of the first `ranks` ranks, reduced; `first` and `elements` of the result. */
-static int reduced(const struct maker *maker, int ranks, long long first, long long elements)
+/* The vectors of the ranks, reduced one by one in buffers->send; what is there before and after
+ * each, Exscan and Scan give on the way, which ends with the last rank that wants it. */
+static int reduce(const struct maker *maker)
 {
     const struct pl_call *call = &maker->arguments->call;
+    const enum pl_function function = maker->c->function;
+    const bool prefixes = function == PL_FN_scan || function == PL_FN_exscan;
     const long long total = maker->arguments->shape.total;
+    unsigned char *sum = maker->buffers->send;
     int rc = MPI_SUCCESS;
-    if (ranks == 0)
-        return rc;
-    data_of(maker, 0, total, maker->buffers->send);
-    for (int rank = 1; rank < ranks && rc == MPI_SUCCESS; rank++) {
-        data_of(maker, rank, total, maker->buffers->pristine);
-        rc = PMPI_Reduce_local(maker->buffers->pristine, maker->buffers->send, (int)total,
-                               call->recvtype, call->op);
+
+    for (int rank = 0; rank < (prefixes ? maker->last : maker->ranks); rank++) {
+        if (function == PL_FN_exscan && rank > 0)
+            give(maker, rank, 0, sum, 0, total);
+        data_of(maker, rank, total, rank == 0 ? sum : maker->buffers->pristine);
+        if (rank > 0)
+            rc = PMPI_Reduce_local(maker->buffers->pristine, sum, (int)total, call->recvtype,
+                                   call->op);
+        if (rc != MPI_SUCCESS)
+            break;
+        if (function == PL_FN_scan)
+            give(maker, rank, 0, sum, 0, total);
     }
-    copy(maker, maker->buffers->reference, maker->buffers->send, first, elements);
+    return rc;
+}
+
+static int make(const struct maker *maker)
+{
+    const struct pl_buffers *buffers = maker->buffers;
+    const long long total = maker->arguments->shape.total;
+    const int root = maker->c->root;
+    const bool has_root = maker->first <= root && root < maker->last;
+    int rc = MPI_SUCCESS;
+
+    switch (maker->c->function) {
+    case PL_FN_bcast:
+        data_of(maker, root, total, buffers->reference);
+        give_all(maker, buffers->reference);
+        break;
+    case PL_FN_scatter:
+    case PL_FN_scatterv:
+        data_of(maker, root, total, buffers->send);
+        give_parts(maker, buffers->send);
+        break;
+    case PL_FN_gather:
+    case PL_FN_gatherv:
+        if (has_root)
+            join(maker, maker->results[root]);
+        break;
+    case PL_FN_allgather:
+    case PL_FN_allgatherv:
+        join(maker, buffers->reference);
+        give_all(maker, buffers->reference);
+        break;
+    case PL_FN_alltoall:
+    case PL_FN_alltoallv:
+        exchange(maker);
+        break;
+    case PL_FN_reduce:
+        rc = has_root ? reduce(maker) : MPI_SUCCESS;
+        give(maker, root, 0, buffers->send, 0, total);
+        break;
+    case PL_FN_allreduce:
+        rc = reduce(maker);
+        give_all(maker, buffers->send);
+        break;
+    case PL_FN_reduce_scatter:
+    case PL_FN_reduce_scatter_block:
+        rc = reduce(maker);
+        give_parts(maker, buffers->send);
+        break;
+    case PL_FN_scan:
+    case PL_FN_exscan:
+        return reduce(maker);
+    default: /* barrier */
+        break;
+    }
     return rc;
 }
 
 int pl_expected(const struct pl_arguments *arguments, const struct pl_case *c,
                 const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
 {
-    const struct pl_shape *shape = &arguments->shape;
-    const struct maker maker = {.arguments = arguments,
-                                .c = c,
-                                .buffers = buffers,
-                                .seed = seed,
-                                .ranks = world->size,
-                                .rank = world->rank,
-                                .width = pl_types[c->type].size};
-    long long mine = pl_split_start(shape->total, maker.ranks, maker.rank);
+    struct maker maker = {.arguments = arguments,
+                          .c = c,
+                          .buffers = buffers,
+                          .seed = seed,
+                          .ranks = world->size,
+                          .first = world->rank,
+                          .last = world->rank + 1,
+                          .results = buffers->references,
+                          .width = pl_types[c->type].size};
+    int rc = MPI_SUCCESS;
 
-    switch (c->function) {
-    case PL_FN_bcast:
-        data_of(&maker, c->root, shape->total, buffers->reference);
-        return MPI_SUCCESS;
-    case PL_FN_scatter:
-    case PL_FN_scatterv:
-        data_of(&maker, c->root, shape->total, buffers->send);
-        copy(&maker, buffers->reference, buffers->send, mine, shape->mine);
-        return MPI_SUCCESS;
-    case PL_FN_gather:
-    case PL_FN_gatherv:
-        if (maker.rank == c->root)
-            joined(&maker);
-        return MPI_SUCCESS;
-    case PL_FN_allgather:
-    case PL_FN_allgatherv:
-        joined(&maker);
-        return MPI_SUCCESS;
-    case PL_FN_alltoall:
-    case PL_FN_alltoallv:
-        exchanged(&maker);
-        return MPI_SUCCESS;
-    case PL_FN_reduce:
-        return maker.rank == c->root ? reduced(&maker, maker.ranks, 0, shape->total) : MPI_SUCCESS;
-    case PL_FN_allreduce:
-        return reduced(&maker, maker.ranks, 0, shape->total);
-    case PL_FN_reduce_scatter:
-    case PL_FN_reduce_scatter_block:
-        return reduced(&maker, maker.ranks, mine, shape->mine);
-    case PL_FN_scan:
-        return reduced(&maker, maker.rank + 1, 0, shape->total);
-    case PL_FN_exscan:
-        return reduced(&maker, maker.rank, 0, shape->total);
-    default: /* barrier */
-        return MPI_SUCCESS;
+    if (PL_SIMULATED) {
+        maker.first = 0;
+        maker.last = world->rank == 0 ? world->size : 0;
+        if (c->calls) /* no agreement comes between a comparison and what is written next */
+            pl_p2p_barrier(world);
     }
+    if (maker.first < maker.last)
+        rc = make(&maker);
+    if (PL_SIMULATED && c->calls)
+        pl_p2p_barrier(world);
+    return rc;
 }

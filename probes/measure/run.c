@@ -13,6 +13,7 @@
 #include "overlap/overlap.h"
 #include "simulated.h"
 #include "system/facts.h"
+#include "system/refuse.h"
 #include "system/topology.h"
 
 #include <stdio.h>
@@ -285,14 +286,18 @@ static int measure(struct launch *launch)
                                    .record = &launch->record,
                                    .counters = &launch->counters,
                                    .cases = good};
-        timing.case_count = pl_checks_before(&timing, good);
+        struct pl_refusals refusals;
+        const char *failure = pl_refuse_open(&refusals);
+        if (pl_p2p_agree(&launch->world, failure != NULL) && !failure)
+            failure = "another host cannot do what PLUMBLINE_REFUSES asks for";
+        timing.case_count = failure ? 0 : pl_checks_before(&timing, good);
+        pl_refuse_close(&refusals);
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
         /* Blocks that need the global clock learn it themselves. */
         const bool stamped = pl_plan_is_traced(plan) && !pl_plan_is_global(plan);
-        const char *failure = NULL;
         int64_t error_ns;
-        if (stamped && !pl_clocks_learn(&launch->global, &launch->record, &error_ns))
+        if (!failure && stamped && !pl_clocks_learn(&launch->global, &launch->record, &error_ns))
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (!failure)
             failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);

@@ -43,3 +43,52 @@ def test_sizes_that_are_missing_or_there_twice(text: str) -> None:
         mv2_ranges.read(text)
     if text == "2":
         assert not mv2_ranges.has_sizes(text)
+
+
+OFF = {"MV2_USE_INDEXED_TUNING": "0", "MV2_USE_INDEXED_ALLREDUCE_TUNING": "0"}
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"MV2_INTER_ALLREDUCE_TUNING": "9"}, ""),
+        ({"MV2_INTER_ALLREDUCE_TUNING": "9", "MV2_USE_INDEXED_TUNING": "0"}, ""),
+        ({"MV2_INTER_ALLREDUCE_TUNING": "1"} | OFF, ""),
+        ({"MV2_INTER_ALLREDUCE_TUNING": "9"} | OFF, "in the indexed mode alone"),
+        ({"MV2_INTER_ALLREDUCE_TUNING": "1:0-63,9:64-+"} | OFF, ""),
+        ({"MV2_INTER_REDUCE_TUNING": "1:0-63,5:64-+"}, ""),
+        ({"MV2_INTER_REDUCE_TUNING": "1:0-63,6:64-+"}, "algorithm 6 is not there in ranges"),
+        ({"MV2_INTER_ALLGATHER_TUNING": "2:0-63,5:64-+"}, "algorithm 5 is not there in ranges"),
+        ({"MV2_ALLTOALLV_TUNING": "0:0-63,1:64-+"}, "takes no sizes here"),
+        ({"MV2_INTER_BCAST_TUNING": "2:0-63,5:65-+"}, "do not meet"),
+    ],
+)
+def test_what_would_be_void_in_silence(values: dict[str, str], why: str) -> None:
+    said = mv2_ranges.refused(next(iter(values)), values)
+    assert why in said and bool(why) == bool(said)
+
+
+def test_the_library_s_table_has_room_for_32_ranges() -> None:
+    def alternating(count: int) -> list[Range]:
+        last: list[int | None] = [*range(1, count), None]
+        return [Range(one % 2 + 1, one, last[one] and one) for one in range(count)]
+
+    assert mv2_ranges.read(mv2_ranges.write(alternating(32))) == alternating(32)
+    with pytest.raises(ValueError, match="more than 32 ranges"):
+        mv2_ranges.write(alternating(33))
+
+
+@pytest.mark.parametrize(
+    ("eager", "queue", "short"),
+    [
+        ("65536", "131072", True),  # the end of a message counts
+        ("64K", "128k", True),
+        ("65535", "131072", False),
+        ("32768", "131072", False),
+        ("", "1024", False),
+    ],
+)
+def test_an_eager_message_fills_half_of_the_queue_at_most(
+    eager: str, queue: str, short: bool
+) -> None:
+    assert mv2_ranges.queue_is_short({mv2_ranges.EAGER: eager, mv2_ranges.QUEUE: queue}) == short

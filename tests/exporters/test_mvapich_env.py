@@ -42,14 +42,15 @@ def test_one_value_for_all_sizes() -> None:
     }
 
 
-def test_values_by_size_turn_the_indexed_mode_off() -> None:
+def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
     winners = [
-        between(8192, UNBOUNDED_BYTES, MV2_INTER_BCAST_TUNING="5"),
-        between(0, 8191, MV2_INTER_BCAST_TUNING="2"),
+        everywhere("MPI_Reduce", MV2_INTER_REDUCE_TUNING="1:0-8191,5:8192-+"),
+        everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="9"),
     ]
     assert mvapich_env.variables(given(*winners)) == {
-        "MV2_INTER_BCAST_TUNING": "2:0-8191,5:8192-+",
-        "MV2_USE_INDEXED_BCAST_TUNING": "0",
+        "MV2_INTER_ALLREDUCE_TUNING": "9",
+        "MV2_INTER_REDUCE_TUNING": "1:0-8191,5:8192-+",
+        "MV2_USE_INDEXED_REDUCE_TUNING": "0",
         "MV2_USE_INDEXED_TUNING": "0",
     }
 
@@ -58,13 +59,7 @@ def test_values_by_size_turn_the_indexed_mode_off() -> None:
     ("winners", "what"),
     [
         ([between(64, 8191, MV2_INTER_BCAST_TUNING="2")], "cannot be told to decide itself"),
-        (
-            [
-                between(0, 63, MV2_INTER_BCAST_TUNING="2"),
-                between(65, UNBOUNDED_BYTES, MV2_INTER_BCAST_TUNING="5"),
-            ],
-            "do not meet",
-        ),
+        ([everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2:0-63,5:65-+")], "do not meet"),
         (
             [
                 between(0, 63, "MPI_Gather", MV2_INTER_GATHER_TUNING="2"),
@@ -73,11 +68,8 @@ def test_values_by_size_turn_the_indexed_mode_off() -> None:
             "one value for all sizes; drop all but one",
         ),
         (
-            [
-                between(0, 63, "MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="1"),
-                between(64, UNBOUNDED_BYTES, "MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="9"),
-            ],
-            "algorithm 9 is there only without sizes",
+            [everywhere("MPI_Reduce", MV2_INTER_REDUCE_TUNING="1:0-63,8:64-+")],
+            "algorithm 8 is not there in ranges of sizes",
         ),
         (
             [

@@ -172,3 +172,32 @@ def test_killed_in_the_middle(probe: Probe) -> None:
     assert [record.case for record in records if isinstance(record, Begin)] == [0, 1]
     assert sum(isinstance(record, Samples) for record in records) >= 50
     assert isinstance(records[-1], Samples | Order)
+
+
+@pytest.mark.mpi
+def test_a_function_of_the_library_that_refuses_fails_the_calls_that_come_to_it(
+    probe: Probe,
+) -> None:
+    """While results are checked: the same function serves mpirun's and MPI's own end."""
+    lines = "set blocks=1 reps=1\n"
+    for number, function in enumerate(("MPI_Bcast", "MPI_Reduce", "MPI_Scan")):
+        lines += f"case id={number} function={function} bytes=64\n"
+    launch = probe.run(lines, 2, {"PLUMBLINE_REFUSES": "PMPI_Bcast,PMPI_Scan"})
+    assert launch.code == 0, launch.stderr
+    assert [launch.checks[n].outcome for n in range(3)] == ["error", "ok", "error"]
+    assert "MPI_ERR_OTHER" in launch.checks[0].detail
+    assert {one.case for one in launch.samples} == {1}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("PMPI_Bcats", "the library has no function of a name in PLUMBLINE_REFUSES"),
+        ("PMPI_Bcast," * 5, "PLUMBLINE_REFUSES is too long"),
+    ],
+)
+def test_what_cannot_refuse_ends_the_launch(probe: Probe, names: str, said: str) -> None:
+    launch = probe.run(GOOD, 2, {"PLUMBLINE_REFUSES": names})
+    assert launch.code == 1 and said in launch.stderr
+    assert not launch.samples

@@ -16,8 +16,8 @@ from tests.tuner.test_mvapich2_end_to_end import launches, plumbline, prefix  # 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(600)]
 
 CAMPAIGN = """nprocs = 2
-sizes = [64, 1024]
-guidelines = ["GL3"]
+sizes = [64, 1024, 16384, 65536]
+guidelines = ["GL8"]
 launches = 6
 launches_max = 6
 blocks = 4
@@ -27,7 +27,7 @@ variants = []
 """
 
 
-def test_a_campaign_finds_the_variable_and_puts_it_in_force(
+def test_a_campaign_finds_an_algorithm_for_each_range_and_puts_it_in_force(
     prefix: Path,  # noqa: F811
 ) -> None:
     (prefix / "campaign.toml").write_text(CAMPAIGN)
@@ -38,18 +38,19 @@ def test_a_campaign_finds_the_variable_and_puts_it_in_force(
         campaign = campaigns.get(db, None)
         (winner,) = winners.get(db, campaign.id)
         suites = {one.suite for one in runs.listing(db, campaign.id)}
-    assert winner.function == "MPI_Gather" and winner.bytes_from == 0
-    assert winner.configuration == {"MV2_INTER_GATHER_TUNING": "1", "MV2_USE_DIRECT_GATHER": "0"}
+    ranges = "1:0-4096,5:4097-+"
+    assert (winner.function, winner.bytes_from) == ("MPI_Reduce", 0)
+    assert winner.configuration == {"MV2_INTER_REDUCE_TUNING": ranges}
     assert any("cold" in one for one in suites), suites
+    assert {"proof-1-library-0", "proof-1-library-1"} <= suites
     script = next(prefix.rglob("plumbline.sh"))
     exported = [line for line in script.read_text().splitlines() if line.startswith("export")]
-    assert exported == ["export MV2_INTER_GATHER_TUNING=1", "export MV2_USE_DIRECT_GATHER=0"]
+    assert [line.replace("'", "") for line in exported] == [
+        f"export MV2_INTER_REDUCE_TUNING={ranges}",
+        "export MV2_USE_INDEXED_REDUCE_TUNING=0",
+        "export MV2_USE_INDEXED_TUNING=0",
+    ]
     seen = launches(prefix)
     assert {} in seen  # the library as it is
-    tried = {one.get("MV2_INTER_GATHER_TUNING") for one in seen}
-    assert {"1", "2", "3"} <= tried
-    assert all(
-        one.get("MV2_USE_DIRECT_GATHER") == ("0" if one["MV2_INTER_GATHER_TUNING"] == "1" else None)
-        for one in seen
-        if "MV2_INTER_GATHER_TUNING" in one
-    )
+    tried = {one.get("MV2_INTER_REDUCE_TUNING") for one in seen}
+    assert {"1", "2", "5", "6", "8", ranges} <= tried

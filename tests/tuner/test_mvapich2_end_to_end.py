@@ -1,6 +1,8 @@
-"""MVAPICH2's variables from the command line. Its part is played by Open MPI with a slow MPI_Gather
-that MV2_USE_DIRECT_GATHER=0 makes quick, and an MPI_Init that refuses what MVAPICH2's does;
-everything else is as with the real one. A whole campaign is in mvapich2_campaign.py."""
+"""MVAPICH2's variables from the command line. Its part is played by Open MPI with an MPI_Reduce
+that chooses among algorithms as that of 2.3.7 does (reduce_osu.c, reduce_tuning.c): slow for large
+messages as it is, ranges of sizes where the indexed mode is off, a crash where it is not, and
+another algorithm, without a word, for a number that it does not have there. Everything else is as
+with the real one. A whole campaign is in mvapich2_campaign.py."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ while true; do
     esac
 done
 { echo launch; env | sed -n '/^MV2_/p'; } >>"$here/seen"
-if [ -n "${MV2_INTER_GATHER_TUNING-}" ] && [ -n "${MPIR_CVAR_GATHER_COLLECTIVE_ALGORITHM-}" ]; then
+if [ -n "${MV2_INTER_REDUCE_TUNING-}" ] && [ -n "${MPIR_CVAR_REDUCE_COLLECTIVE_ALGORITHM-}" ]; then
     echo "Fatal error in MPI_Init" >&2
     exit 1
 fi
@@ -38,15 +40,62 @@ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \\
 """
 SLOW = """#include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
-int MPI_Gather(const void *from, int count, MPI_Datatype type, void *to, int counts,
-               MPI_Datatype types, int root, MPI_Comm comm)
+#define REDUCE const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root, \\
+               MPI_Comm comm
+#define GIVEN from, to, count, type, op, root, comm
+enum { LARGE = 8192 };
+static int bytes(int count, MPI_Datatype type)
 {
-    const char *direct = getenv("MV2_USE_DIRECT_GATHER");
-    const struct timespec delay = {.tv_nsec = 500000};
-    if (!direct || *direct != '0')
+    int size;
+    PMPI_Type_size(type, &size);
+    return count * size;
+}
+static int after(int slow, REDUCE)
+{
+    const struct timespec delay = {.tv_nsec = 600000};
+    if (slow)
         nanosleep(&delay, NULL);
-    return PMPI_Gather(from, count, type, to, counts, types, root, comm);
+    return PMPI_Reduce(GIVEN);
+}
+int MPIR_Reduce_binomial_MV2(REDUCE) { return after(bytes(count, type) >= LARGE, GIVEN); }
+int MPIR_Reduce_redscat_gather_MV2(REDUCE) { return after(bytes(count, type) < LARGE, GIVEN); }
+int MPIR_Reduce_inter_knomial_wrapper_MV2(REDUCE) { return after(1, GIVEN); }
+int MPIR_Reduce_Zcpy_MV2(REDUCE) { return after(1, GIVEN); }
+int MPIR_Reduce_allreduce_MV2(REDUCE) { return after(1, GIVEN); }
+static int is_off(const char *name)
+{
+    const char *value = getenv(name);
+    return value && atoi(value) != 1;
+}
+static int algorithm(int number, int in_ranges, REDUCE)
+{
+    switch (in_ranges && number > 5 ? 2 : number) {
+    case 1:
+        return MPIR_Reduce_binomial_MV2(GIVEN);
+    case 5:
+        return MPIR_Reduce_redscat_gather_MV2(GIVEN);
+    case 6:
+        return MPIR_Reduce_Zcpy_MV2(GIVEN);
+    case 8:
+        return MPIR_Reduce_allreduce_MV2(GIVEN);
+    default:
+        return MPIR_Reduce_inter_knomial_wrapper_MV2(GIVEN);
+    }
+}
+int MPI_Reduce(REDUCE)
+{
+    const char *word = getenv("MV2_INTER_REDUCE_TUNING");
+    if (!word)
+        return after(bytes(count, type) >= LARGE, GIVEN);
+    if (!strchr(word, ','))
+        return algorithm(atoi(word), 0, GIVEN);
+    if (!is_off("MV2_USE_INDEXED_TUNING") || !is_off("MV2_USE_INDEXED_REDUCE_TUNING"))
+        abort();
+    while (strchr(word, ',') && bytes(count, type) > atoi(strchr(word, '-') + 1))
+        word = strchr(word, ',') + 1;
+    return algorithm(atoi(word), 1, GIVEN);
 }
 """
 
@@ -57,13 +106,9 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not built or shutil.which("mpirun.openmpi") is None:
         pytest.skip("no probe is built for Debian's Open MPI: make build")
     prefix = tmp_path_factory.mktemp("mvapich2")
-    files = {
-        name: text.replace("2.3.7", "2.3")
-        for name, text in FILES.items()
-        if not name.startswith("libexec")
-    }
+    files = {name: text for name, text in FILES.items() if not name.startswith("libexec")}
     write(prefix, files | {"bin/mpiexec": MPIEXEC})
-    programs = prefix / "libexec" / "plumbline" / "mvapich2-2.3"
+    programs = prefix / "libexec" / "plumbline" / "mvapich2-2.3.7"
     programs.parent.mkdir(parents=True)
     programs.symlink_to(built[-1].parent)
     (prefix / "share" / "plumbline").mkdir(parents=True)
@@ -94,7 +139,7 @@ def launches(prefix: Path) -> list[dict[str, str]]:
 def test_doctor_tries_what_it_can_and_says_what_it_cannot(prefix: Path) -> None:
     done = plumbline(prefix, "doctor")
     said = " ".join(done.stdout.split())
-    assert "2.3 (" in said and "search space" in said, done.stdout + done.stderr
+    assert "2.3.7 (" in said and "search space" in said, done.stdout + done.stderr
     assert "takes MV2_INTER_BCAST_TUNING=1" in said
     assert "parameters are taken on trust" in said
     assert "MVAPICH2 was never run" in said

@@ -16,12 +16,12 @@ from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import env, ompi_rules, profile
 from plumbline_exporters.ompi_tuned import COLLECTIVES
 from plumbline_exporters.registry import write
 from tests.exporters import rules_reader
-from tests.exporters.bundles import bundle, tuned, variant
+from tests.exporters.bundles import bundle, everywhere, tuned, variant
 
 BCAST = tuned("MPI_Bcast", "chain", 1024, 65536, segmentsize=8192, chain_fanout=4)
 GATHER = tuned("MPI_Gather", "binomial")
@@ -378,3 +378,48 @@ def test_no_winners_nothing_to_prove() -> None:
     ranks = Ranks()
     found = proof.prove(OpenMpi(), ranks, PLAN, {}, [], SIZES)
     assert (found.statements, found.problems, ranks.tried) == ([], [], [])
+
+
+# --- canaries of one range of sizes --------------------------------------------------------------
+
+
+class Refusing(OpenMpi):
+    """One value with an algorithm for each range of sizes."""
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        del folder
+        ends = ((0, 512), (513, 8192), (8193, UNBOUNDED_BYTES))
+        return [
+            Canary(
+                f"from {first}",
+                {**environment, "REFUSES": str(first)},
+                functions=("MPI_Bcast",),
+                bytes_from=first,
+                bytes_to=last,
+                one_of=True,
+            )
+            for first, last in ends
+        ]
+
+
+@pytest.mark.parametrize(("deaf", "missed"), [("", []), ("513", [PlanCase("MPI_Bcast", 1024)])])
+def test_each_range_of_a_value_must_be_noticed_at_one_of_its_sizes(
+    deaf: str, missed: list[PlanCase]
+) -> None:
+    """At 1024 B the library takes another algorithm, for it knows better; that is no harm."""
+    asked: list[list[int]] = []
+
+    def try_out(_: str, __: int, plan: Plan, environment: Mapping[str, str]) -> proof.Outcomes:
+        asked.append([one.bytes for one in plan.cases])
+        heard = environment["REFUSES"] != deaf
+        return {
+            (one.function, one.bytes): "error" if heard and one.bytes != 1024 else "ok"
+            for one in plan.cases
+        }
+
+    whole = everywhere("MPI_Bcast", TUNING="1:0-512,2:513-8192,3:8193-+")
+    sizes = {"MPI_Bcast": [1024, 4096, 16384]}
+    found = proof.prove(Refusing(), try_out, PLAN, {"TUNING": "1"}, [whole], sizes)
+    assert asked == [[1024, 4096], [16384]]
+    assert found.unproven == ["from 0: no measured size is in its range"]
+    assert sorted(set(found.missed)) == missed and len(found.statements) == 2 - len(missed)

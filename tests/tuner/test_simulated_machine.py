@@ -70,6 +70,21 @@ def seconds(records: list[ProbeRecord]) -> dict[PlanCase, float]:
     }
 
 
+# --- what is right -------------------------------------------------------------------------------
+
+
+def test_an_algorithm_of_the_library_is_no_judge_of_itself() -> None:
+    """An option holds for the whole launch, so that the library's own result is the candidate's."""
+    ranks = starter("ompi", nprocs=48, nodes=24)
+    cases = plan(PlanCase("MPI_Bcast", 700), PlanCase("MPI_Allreduce", 700)).text()
+    wrong = SimGrid().in_environment({"smpi/bcast": "mvapich2_inter_node"})
+    for environment, outcome in (({}, "ok"), (wrong, "wrong")):
+        run, records = ranks.start("c", "s", 0, cases, environment)
+        assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+        checks = [one.outcome for one in records if isinstance(one, Check)]
+        assert checks == [outcome, "ok"]
+
+
 # --- case study 1: Gather ⪯ Allgather at small sizes ---------------------------------------------
 
 GATHER = PlanCase("MPI_Gather", TINY)

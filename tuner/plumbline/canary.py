@@ -14,10 +14,11 @@ from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 class Canary(msgspec.Struct, frozen=True):
     """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
-    `functions` (none: all that have a winner of the library's own parameters), and winners that
-    start from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
+    `functions` (none: all that have a winner of the library's own parameters), and winners for some
+    sizes from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
     (`cells`), or the launch as a whole; `nothing`: the library ignores in silence what it does not
-    take, so that there is none, and that is said.
+    take, so that there is none, and that is said. `one_of`: it is enough that one of the measured
+    sizes fails, as the library knows better at others.
 
     Launches fail for other reasons too. `says` is what the library writes to standard error when it
     meets the error (a regular expression; empty: nothing certain). `control` has no error in it,
@@ -29,13 +30,14 @@ class Canary(msgspec.Struct, frozen=True):
     bytes_from: int = 0
     bytes_to: int = UNBOUNDED_BYTES
     fails: Literal["cells", "launch", "nothing"] = "cells"
+    one_of: bool = False
     says: str = ""
     control: dict[str, str] | None = None
 
     def concerns(self, winner: Winner) -> bool:
         if self.functions and winner.function not in self.functions:
             return False
-        return self.bytes_from <= winner.bytes_from <= self.bytes_to
+        return self.bytes_from <= winner.bytes_to and winner.bytes_from <= self.bytes_to
 
 
 def in_copy(

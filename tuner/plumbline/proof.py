@@ -117,10 +117,7 @@ def prove(
             else:
                 _without_canary(canaries, by_library, sizes, proof)
             controls = _Controls(try_out, short, without_preload, proof)
-            concerned = [
-                _cells([one for one in by_library if canary.concerns(one)], sizes)
-                for canary in canaries
-            ]
+            concerned = [_concerned(canary, by_library, sizes) for canary in canaries]
             for canary, cells in zip(canaries, concerned, strict=True):
                 if canary.fails == "launch":
                     controls.enter(canary, cells)
@@ -131,7 +128,10 @@ def prove(
                     cells = controls.working(canary, cells)
                 if cells:
                     plan = msgspec.structs.replace(short, cases=cells)
-                    _check(try_out, f"library-{number}", plan, canary, proof)
+                    own = _cells([one for one in by_library if canary.concerns(one)], sizes)
+                    _check(try_out, f"library-{number}", plan, canary, proof, own)
+                elif canary.one_of:
+                    proof.unproven.append(f"{canary.name}: no measured size is in its range")
             _unproven(canaries, by_library, proof)
         if by_profile:
             original = _value(environment, PROFILE)
@@ -141,7 +141,7 @@ def prove(
                 spoilt = in_copy(environment, original, profile_canary, copies)
                 plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
                 canary = Canary(name=Path(original).name, environment=spoilt)
-                _check(try_out, "profile", plan, canary, proof)
+                _check(try_out, "profile", plan, canary, proof, plan.cases)
     return proof
 
 
@@ -274,7 +274,15 @@ class _Controls:
         return set()
 
 
-def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof) -> None:
+def _check(
+    try_out: TryOut,
+    name: str,
+    plan: Plan,
+    canary: Canary,
+    proof: Proof,
+    own: tuple[PlanCase, ...],
+) -> None:
+    """`own`: the cells by which winners are known that it concerns."""
     found = _attempts(try_out, name, plan, canary)
     cells = {(cell.function, cell.bytes) for cell in plan.cases}
     if isinstance(found, str):
@@ -283,12 +291,13 @@ def _check(try_out: TryOut, name: str, plan: Plan, canary: Canary, proof: Proof)
     refusing = {cell for cell in cells if found.get(cell) == "error"}
     proof.tried.extend(plan.cases)
     refused: list[str] = []
+    enough = canary.one_of and bool(refusing)
     for cell in plan.cases:
         what = f"{cell.function} at {cell.bytes} B"
         if (cell.function, cell.bytes) in refusing:
             refused.append(what)
-        else:
-            proof.missed.append(cell)
+        elif not enough:
+            proof.missed.extend(own if canary.one_of else (cell,))
             proof.problems.append(
                 f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
             )
@@ -338,6 +347,22 @@ def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
 def _value(environment: Mapping[str, str], variable: str) -> str | None:
     """A variable of the ranks: set directly, or handed to them by mpirun's list."""
     return environment.get(variable, for_ranks(environment).get(variable))
+
+
+def _concerned(
+    canary: Canary, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
+) -> tuple[PlanCase, ...]:
+    """A cell of each winner that it concerns; where one of several is enough, all in its range."""
+    mine = [one for one in winners if canary.concerns(one)]
+    if not canary.one_of:
+        return _cells(mine, sizes)
+    cells = [
+        PlanCase(one.function, size)
+        for one in mine
+        for size in sizes[one.function]
+        if max(one.bytes_from, canary.bytes_from) <= size <= min(one.bytes_to, canary.bytes_to)
+    ]
+    return tuple(dict.fromkeys(cells))
 
 
 def _cells(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> tuple[PlanCase, ...]:

@@ -28,11 +28,12 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
         if one.value and mv2_ranges.has_sizes(one.value):
             yield from _of_sizes(one, one.value, last, target)
     yield from _of_indexed(last)
+    yield from _of_queue(last)
     alone = last.get(_REDUCE_SCATTER)
-    if alone is not None and alone.value == "1" and _REDUCE not in last:
+    if alone is not None and mv2_ranges.begins_with_1(alone.value or "") and _REDUCE not in last:
         yield Finding(
             alone.line, "fails", "reduce-wanted",
-            f"{_REDUCE_SCATTER}=1 crashes where {_REDUCE} is not set", f"set {_REDUCE} beside it",
+            f"{_REDUCE_SCATTER}=1… crashes where {_REDUCE} is not set", f"set {_REDUCE} beside it",
         )  # fmt: skip
     for one in last.values():
         match = _MPI_T.match(one.name)
@@ -76,27 +77,33 @@ def _of_sizes(
                 f"something else), which {name} turns off", f"set {name}={needed} beside it",
             )  # fmt: skip
     for each in ranges:
-        numbers = [known.parameters.get(one.name) for known in target.known]
-        if any(found and not found.takes(str(each.algorithm)) for found in numbers):
+        if each.algorithm not in mv2_ranges.IN_RANGES[one.name]:
             yield Finding(
-                one.line, "misread", "no-such-value",
-                f"{one.name}: algorithm {each.algorithm} is taken, without a word, for another one "
-                "that exists", "take a number of the library's list",
+                one.line, "misread", "not-in-ranges",
+                f"{one.name}: in ranges of sizes algorithm {each.algorithm} is taken, without a "
+                "word, for another one", "take another number there, or one number for all sizes",
             )  # fmt: skip
 
 
 def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
-    off = last.get(mv2_ranges.INDEXED)
-    if off is None or off.value != "0":
-        return
-    for name, algorithms in mv2_ranges.ONLY_INDEXED.items():
-        one = last.get(name)
-        for word in (one.value or "").split(",") if one else ():
-            number = word.partition(":")[0]
-            if one and re.fullmatch(r"[0-9]{1,9}", number) and int(number) in algorithms:
-                yield Finding(
-                    one.line, "misread", "only-indexed",
-                    f"{name}: algorithm {number} is known in the indexed mode alone, which "
-                    f"{mv2_ranges.INDEXED}=0 turns off: another one is taken",
-                    "take another algorithm, or leave sizes and switches out",
-                )  # fmt: skip
+    """One number for all sizes that the mode without indices does not have."""
+    values = {one.name: one.value or "" for one in last.values()}
+    for name in mv2_ranges.ONLY_INDEXED.keys() & last.keys():
+        why = mv2_ranges.refused(name, values)
+        if why and not mv2_ranges.has_sizes(values[name]):
+            yield Finding(
+                last[name].line, "misread", "only-indexed",
+                f"{name}: {why}, which the switches turn off: another one is taken",
+                "take another algorithm, or leave the switches out",
+            )  # fmt: skip
+
+
+def _of_queue(last: dict[str, Assignment]) -> Iterator[Finding]:
+    eager, queue = last.get(mv2_ranges.EAGER), last.get(mv2_ranges.QUEUE)
+    values = {one.name: one.value or "" for one in last.values()}
+    if eager and queue and mv2_ranges.queue_is_short(values):
+        yield Finding(
+            queue.line, "fails", "short-queue",
+            f"MPI_Init fails where {mv2_ranges.QUEUE} is not more than twice {mv2_ranges.EAGER}",
+            f"raise {mv2_ranges.QUEUE}, or lower {mv2_ranges.EAGER}",
+        )  # fmt: skip

@@ -287,8 +287,12 @@ SHELLS = [
     ("export MV2_INTER_RED_SCAT_TUNING=2:0-8192,3:9000-+\n", (1, "misread", "ranges")),
     ("export MV2_ALLTOALLV_TUNING=0:0-8192,1:8193-+\n", (1, "misread", "no-sizes")),
     ("export MV2_INTER_BCAST_TUNING=77\n", (1, "misread", "no-such-value")),
-    ("export MV2_USE_INDEXED_TUNING=0\nexport MV2_INTER_ALLREDUCE_TUNING=9\n",
-     (2, "misread", "only-indexed")),
+    ("export MV2_USE_INDEXED_TUNING=0\nexport MV2_INTER_ALLREDUCE_TUNING=9\n", None),
+    ("export MV2_USE_INDEXED_TUNING=0 MV2_USE_INDEXED_ALLREDUCE_TUNING=0\n"
+     "export MV2_INTER_ALLREDUCE_TUNING=9\n", (2, "misread", "only-indexed")),
+    ("export MV2_USE_INDEXED_TUNING=0 MV2_USE_INDEXED_REDUCE_TUNING=0\n"
+     "export MV2_INTER_REDUCE_TUNING=1:0-8191,8:8192-+\n", (2, "misread", "not-in-ranges")),
+    ("export MV2_SMP_EAGERSIZE=65536 MV2_SMP_QUEUE_LENGTH=131072\n", (1, "fails", "short-queue")),
     ("export MV2_INTER_RED_SCAT_TUNING=1\n", (1, "fails", "reduce-wanted")),
     ("export MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM=1\nexport MV2_INTER_BCAST_TUNING=2\n",
      (1, "fails", "both-ways")),
@@ -313,7 +317,6 @@ def test_environments(case: tuple[str, tuple[int, str, str] | None]) -> None:
     seen = traps(text, format="env")
     assert expected in seen if expected else seen == []
     beside = {
-        "only-indexed": {"no-such-value"},
         "reduce-wanted": {"no-such-value"},
         "hangs": {"ends-programs"},
     }

@@ -8,12 +8,14 @@ import pytest
 
 from plumbline import libraries
 from plumbline.libraries import Installation
+from plumbline.libraries.mv2_functions import FUNCTIONS, REFUSES
 from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
 from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import space as spaces
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.mv2_ranges import SWITCHES
+from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters.mv2_ranges import IN_RANGES, SWITCHES
 from tests.exporters.bundles import everywhere
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write
@@ -168,7 +170,13 @@ def test_sizes_turn_the_indexed_mode_off() -> None:
     [
         ({"MV2_ALLTOALLV_TUNING": "0:0-63,1:64-+"}, "takes no sizes here"),
         ({"MV2_INTER_BCAST_TUNING": "2:0-63,5:65-+"}, "do not meet"),
+        ({"MV2_INTER_REDUCE_TUNING": "1:0-63,8:64-+"}, "algorithm 8 is not there in ranges"),
         ({"MV2_INTER_RED_SCAT_TUNING": "1"}, "crashes where MV2_INTER_REDUCE_TUNING"),
+        ({"MV2_INTER_RED_SCAT_TUNING": "1:0-63,4:64-+"}, "crashes where MV2_INTER_REDUCE_TUNING"),
+        (
+            {"MV2_SMP_EAGERSIZE": "65536", "MV2_SMP_QUEUE_LENGTH": "131072"},
+            "MV2_SMP_QUEUE_LENGTH is not more than twice",
+        ),
         (
             {
                 "MV2_INTER_BCAST_TUNING": "2",
@@ -196,12 +204,38 @@ def test_what_a_site_needs_to_run_at_all_is_left_alone() -> None:
     assert FAMILY.settings_in(dict.fromkeys(aliases, "1")) == sorted(aliases)
 
 
-def test_a_canary_is_a_variable_of_mpi_t_beside_ours(tmp_path: Path) -> None:
-    sourced = {"MV2_INTER_BCAST_TUNING": "2", "MV2_INTER_RED_SCAT_TUNING": "2"}
-    bcast, red_scat = FAMILY.canaries(sourced, tmp_path)
-    assert (bcast.functions, bcast.fails) == (("MPI_Bcast",), "launch")
-    assert bcast.environment == sourced | {"MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM": "0"}
+def test_an_algorithm_that_refuses_is_the_canary_of_its_range(tmp_path: Path) -> None:
+    sourced = FAMILY.in_environment({"MV2_INTER_REDUCE_TUNING": "1:0-8191,5:8192-+"})
+    tree, gather, *switches = FAMILY.canaries(sourced, tmp_path)
+    assert tree.environment == sourced | {REFUSES: "MPIR_Reduce_binomial_MV2"}
+    assert gather.environment == sourced | {REFUSES: "MPIR_Reduce_redscat_gather_MV2"}
+    assert [(one.bytes_from, one.bytes_to) for one in (tree, gather)] == [
+        (0, 8191),
+        (8192, UNBOUNDED_BYTES),
+    ]
+    for one in (tree, gather):
+        assert (one.functions, one.fails, one.one_of) == (("MPI_Reduce",), "cells", True)
+    assert [one.fails for one in switches] == ["nothing", "nothing"]
+
+
+def test_a_canary_is_a_variable_of_mpi_t_where_the_algorithm_is_not_known(tmp_path: Path) -> None:
+    (gather,) = FAMILY.canaries({"MV2_INTER_GATHER_TUNING": "1"}, tmp_path)
+    assert (gather.functions, gather.fails) == (("MPI_Gather",), "launch")
+    assert gather.environment["MPIR_CVAR_GATHER_COLLECTIVE_ALGORITHM"] == "0"
+    (red_scat,) = FAMILY.canaries({"MV2_INTER_RED_SCAT_TUNING": "9"}, tmp_path)
     assert (red_scat.name, red_scat.fails) == ("MV2_INTER_RED_SCAT_TUNING", "nothing")
+
+
+@pytest.mark.parametrize("version", ["2.2", "2.3.7"])
+def test_every_number_that_is_tried_is_an_algorithm_that_can_refuse(version: str) -> None:
+    for entry in SPACE.at(version).function:
+        if entry.name == "MPI_Gather":
+            continue
+        functions = FUNCTIONS[entry.knob]
+        assert {one.name for one in entry.algorithms} <= functions.keys(), entry.knob
+        assert len(set(functions.values())) == len(functions), entry.knob
+        if entry.sizes == "ranges":
+            assert {str(one) for one in IN_RANGES[entry.knob]} <= functions.keys()
 
 
 # --- how ranks are started ------------------------------------------------------------------------

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from plumbline import tables
 from plumbline.measure import Laboratory
 from plumbline.search.bound import Bound
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import Effort, Race, Target, index
 from plumbline.search.select import winners
+from plumbline.search.space import Algorithm, FunctionSpace
 from plumbline.settings import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Case, Medians, Trial
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Trial
+from plumbline_exporters import mv2_ranges
+from tests.db import build
 from tests.tuner.search.test_candidates import menu
-from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, parse
+from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
 
 EFFORT = Effort()
 LOOK_1, LOOK_2 = "search-1-look-01", "search-1-look-02"
@@ -241,6 +245,49 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
         menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
     )
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
+
+
+class Ranged(SimulatedStarter):
+    """Of a knob that takes ranges: 3 is fast for small messages, 5 for large ones."""
+
+    KNOB = "MV2_INTER_BCAST_TUNING"
+
+    def _library(
+        self, function: str, size: int, knobs: Mapping[str, str], rules: Rules
+    ) -> tuple[float, str]:
+        del rules
+        value = knobs.get(self.KNOB, "")
+        if mv2_ranges.has_sizes(value):
+            ranges = mv2_ranges.read(value)
+            value = str(next(one.algorithm for one in reversed(ranges) if one.first <= size))
+        fast = "3" if size <= 4096 else "5"
+        return {"": 1.0, "1": 1.1, fast: 0.5}.get(value, 2.0) * (1 + size / 2000), "ok"
+
+
+def test_one_value_with_ranges_races_in_the_form_that_is_exported(
+    db: Database, campaign: Campaign
+) -> None:
+    """3 is best for small sizes, 5 for large ones, and each is slow at the others."""
+    knob = "MV2_INTER_BCAST_TUNING"
+    entry = FunctionSpace(
+        name="MPI_Bcast",
+        knob=knob,
+        sizes="ranges",
+        summary="",
+        algorithms=[Algorithm(name=name, summary="") for name in ("1", "3", "5")],
+    )
+    space = msgspec.structs.replace(SPACE, function=[entry])
+    sizes = [64, 1024, 16384, 65536]
+    targets = [Target("MPI_Bcast", size) for size in sizes]
+    offered = Menu(space, build.LIBRARY, {}, [], 4)
+    race = Race(Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, "search-1")
+    trials = race.run(targets, refine=True)
+    opened_by = {one: ["GL1"] for one in targets}
+    (found,) = winners(
+        offered, trials, {"MPI_Bcast": sizes}, opened_by, nprocs=4, ppn=4, tolerance=0.05
+    )
+    assert found.configuration == {knob: "3:0-4096,5:4097-+"}
+    assert (found.bytes_from, found.bytes_to) == (0, UNBOUNDED_BYTES)
 
 
 @pytest.mark.parametrize(

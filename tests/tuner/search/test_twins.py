@@ -135,6 +135,13 @@ def test_sizes_where_no_variant_raced(sizes: str, out: set[Candidate]) -> None:
     assert asked({SMALL: TIMES, LARGE: {"default": 1}}, [SMALL, LARGE], sizes=sizes) == out
 
 
+def test_what_is_slow_at_one_size_may_serve_in_another_range() -> None:
+    """flattree takes nine times as long as the default at 64 B, and is the best at 64 KiB."""
+    large = {SMALL: TIMES, LARGE: TIMES | {"bcast_linear": 500}}
+    assert FLAT in asked(large, [SMALL, LARGE])
+    assert FLAT not in asked(large, [SMALL, LARGE], sizes="ranges")
+
+
 def test_every_reason_says_how_far() -> None:
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
     found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, RULE)

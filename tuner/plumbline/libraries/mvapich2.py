@@ -2,8 +2,8 @@
 
 Cold: none of its knobs is hot. What a report shows is what MV2_SHOW_ENV_INFO=2 prints, some 180
 values, and the control variables of MPI_T; other values cannot be read back. The library says
-nothing about a value that it does not know and takes one of its own, so that what can be proven of
-exported settings is only that they arrive (`canaries`).
+nothing about a value that it does not know and takes one of its own, so that exported settings are
+proven by what is called inside the library (`canaries`).
 
 A communicator gets its two levels in its 16th collective call, MPI_COMM_WORLD (of fewer than 2048
 ranks) in MPI_Init: the warm-up of a plan is as long. Only the first communicators get memory for
@@ -22,9 +22,11 @@ from plumbline.canary import Canary
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import mv2_ranges
 
 from . import Installation, Knob, family, hydra, mpiname, variables
+from .mv2_functions import FUNCTIONS, REFUSES
 
 TWO_LEVEL_CALLS = 16
 # What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
@@ -103,18 +105,27 @@ class Mvapich2:
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = dict(knobs)
         for name, value in knobs.items():
-            if mv2_ranges.has_sizes(value):
-                values |= _with_sizes(name, value)
+            if mv2_ranges.has_sizes(value) and name in mv2_ranges.SWITCHES:
+                values |= mv2_ranges.companions(name)
+        for name in knobs:
+            if why := mv2_ranges.refused(name, values):
+                raise PlumblineError(f"{name}={values[name]}: {why}")
         _refuse_crashes(values)
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        """A variable of MPI_T that chooses too makes MPI_Init fail where ours has arrived. Others
-        leave nothing to see."""
+        """Each algorithm that a variable names refuses, in the library itself: calls fail if it is
+        taken for them, at one size of its range at least (at others it may not be fit). Of a value
+        whose algorithm is not known, a variable of MPI_T beside it makes MPI_Init fail, which shows
+        that ours arrived. Others leave nothing to see."""
         del folder
         found = []
         for name in sorted(environment):
             if not name.startswith("MV2_") or not _SETTINGS.match(name):
+                continue
+            refusing = _refusing(name, environment)
+            if refusing:
+                found += refusing
                 continue
             cvar = CVARS.get(name)
             function = (_function(name),) if cvar else ()
@@ -124,7 +135,8 @@ class Mvapich2:
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in hydra.OURS)
+        ours = {*hydra.OURS, REFUSES}
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
@@ -135,7 +147,29 @@ class Mvapich2:
 
 def _function(name: str) -> str:
     """`MPI_Bcast` for MV2_INTER_BCAST_TUNING."""
-    return "MPI_" + CVARS[name].split("_")[2].capitalize()
+    word = name.removeprefix("MV2_").removeprefix("INTER_").removesuffix("_TUNING")
+    return "MPI_" + word.replace("RED_SCAT", "REDUCE_SCATTER").capitalize()
+
+
+def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
+    """One for each range of sizes of the value of `name`; none where an algorithm is not known."""
+    value, functions = environment[name], FUNCTIONS.get(name, {})
+    ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
+    if mv2_ranges.has_sizes(value):
+        ranges = [(str(one.algorithm), one.first, one.last) for one in mv2_ranges.read(value)]
+    if any(number not in functions for number, _, _ in ranges):
+        return []
+    return [
+        Canary(
+            name=f"{name}, algorithm {number} from {first} bytes on",
+            environment=dict(environment) | {REFUSES: ",".join(functions[number])},
+            functions=(_function(name),),
+            bytes_from=first,
+            bytes_to=UNBOUNDED_BYTES if last is None else last,
+            one_of=True,
+        )
+        for number, first, last in ranges
+    ]
 
 
 def shown(text: str) -> dict[str, Knob]:
@@ -148,22 +182,16 @@ def shown(text: str) -> dict[str, Knob]:
     }
 
 
-def _with_sizes(name: str, value: str) -> dict[str, str]:
-    """What makes the library read an algorithm by size; without it, it crashes."""
-    if name not in mv2_ranges.SWITCHES:
-        raise PlumblineError(f"{name}={value}: MVAPICH2 takes no sizes here; give one value")
-    try:
-        mv2_ranges.read(value)
-    except ValueError as error:
-        raise PlumblineError(f"{name}={value}: {error}") from error
-    return mv2_ranges.companions(name)
-
-
 def _refuse_crashes(values: Mapping[str, str]) -> None:
     """What was seen to crash, and what MPI_Init does not take, is not set."""
-    if values.get("MV2_INTER_RED_SCAT_TUNING") == "1" and "MV2_INTER_REDUCE_TUNING" not in values:
+    scatter = values.get("MV2_INTER_RED_SCAT_TUNING", "")
+    if mv2_ranges.begins_with_1(scatter) and "MV2_INTER_REDUCE_TUNING" not in values:
         raise PlumblineError(
             "MV2_INTER_RED_SCAT_TUNING=1 crashes where MV2_INTER_REDUCE_TUNING is not set too"
+        )
+    if mv2_ranges.queue_is_short(values):
+        raise PlumblineError(
+            f"MPI_Init fails where {mv2_ranges.QUEUE} is not more than twice {mv2_ranges.EAGER}"
         )
     for name, cvar in CVARS.items():
         if name in values and cvar in values:

@@ -17,8 +17,9 @@ from plumbline.model.names import names
 from plumbline.plan import PlanCase, knobs
 from plumbline.workbench import Variant
 from plumbline_db.records import Library
+from plumbline_exporters import mv2_ranges
 
-from .space import FunctionSpace, Parameter, Space
+from .space import Algorithm, FunctionSpace, Parameter, Space
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -99,8 +100,10 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or candidate.variant != DEFAULT.variant:
             return []
-        name = dict(candidate.knobs).get(entry.knob) or self._library.build.get("selector")
-        return next((one.calls for one in entry.algorithms if one.name == name), [])
+        if entry.knob not in dict(candidate.knobs):
+            name = self._library.build.get("selector")
+            return next((one.calls for one in entry.algorithms if one.name == name), [])
+        return [name for one in _algorithms(entry, candidate) for name in one.calls]
 
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Whether it can be put in force only for a launch as a whole."""
@@ -124,7 +127,13 @@ class Menu:
     def one_for_all_sizes(self, function: str) -> bool:
         """True where the library's own choice must not depend on the message size."""
         entry = self._space.of(function)
-        return entry is not None and entry.sizes == "one"
+        return entry is not None and entry.sizes != "each"
+
+    def ranged(self, function: str) -> str:
+        """The knob of the library whose one value may name an algorithm for each range of sizes;
+        '': there is none."""
+        entry = self._space.of(function)
+        return entry.knob if entry is not None and entry.sizes == "ranges" else ""
 
     def first(self, function: str) -> list[Candidate]:
         """One candidate per algorithm, parameters at the library's defaults, then our variants with
@@ -137,7 +146,7 @@ class Menu:
         for name in self._names(entry):
             plain = self._algorithm(entry, name)
             found.append(plain)
-            if entry.sizes == "one":
+            if entry.sizes != "each":
                 parameters = self._parameters(entry, name)
                 for values in itertools.product(*(one.values for one in parameters)):
                     chosen = zip((one.knob for one in parameters), values, strict=True)
@@ -155,7 +164,7 @@ class Menu:
         if candidate.variant != DEFAULT.variant:
             return self._choices_of_ours(self._ours_of(candidate), size)
         entry = self._space.of(function)
-        if entry is None or entry.sizes == "one" or not candidate.is_knobs:
+        if entry is None or entry.sizes != "each" or not candidate.is_knobs:
             return {}
         algorithm = dict(candidate.knobs)[entry.knob]
         found = {}
@@ -250,8 +259,8 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return []
-        algorithm = entry.algorithm(dict(candidate.knobs)[entry.knob])
-        return ["commutative"] if algorithm.commutative_only else []
+        own = _algorithms(entry, candidate)
+        return ["commutative"] if any(one.commutative_only for one in own) else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
         # A selector that is in force anyway is the default under another name.
@@ -278,7 +287,14 @@ class Menu:
         return [
             one
             for one in entry.parameters_of(algorithm)
-            if (one.scope == "each" or entry.sizes == "one")
+            if (one.scope == "each" or entry.sizes != "each")
             and version.at_least(self._library.version, one.each_since)
             and one.knob in self._installed
         ]
+
+
+def _algorithms(entry: FunctionSpace, candidate: Candidate) -> list[Algorithm]:
+    """All that its value names: one, or one for each range of sizes."""
+    value = dict(candidate.knobs)[entry.knob]
+    names = mv2_ranges.algorithms(value) if entry.sizes == "ranges" else [value]
+    return [entry.algorithm(one) for one in names]

@@ -16,8 +16,9 @@ from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Trial
+from plumbline_exporters import mv2_ranges
 
-from . import neighbours
+from . import neighbours, ranged
 from .bound import Bound
 from .candidates import Candidate, Menu
 from .cells import Target, index
@@ -33,6 +34,7 @@ __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
 
 _FEW = 16  # values of an algorithm's parameters
+_FEW_RANGES = 3  # values with ranges of sizes, as looks teach more
 
 
 class Race:
@@ -304,10 +306,24 @@ class Race:
         if refine:
             self._borrow()
         for one in self._open():
+            ranges = self._by_range(one) if refine else []
+            one.racing += ranges
             looked = one.looks > 1 or not one.guards or not one.racing
-            if looked and not self._exploring.explores(one):
+            if looked and not ranges and not self._exploring.explores(one):
                 one.stopped = self._judge.stop(one)
         self._admit()
+
+    def _by_range(self, of: Decision) -> list[Candidate]:
+        """What the algorithms of a choice for all sizes come to, each where it is best."""
+        knob = self._menu.ranged(of.cells[0].function)
+        if not knob or len(of.all_cells) < 2:
+            return []
+        known = {one for cell in of.all_cells for one in self._ever.get(cell, ())}
+        tried = [one for one in known if mv2_ranges.has_sizes(dict(one.knobs).get(knob, ""))]
+        if len(tried) >= _FEW_RANGES:
+            return []
+        found = ranged.candidate(knob, {cell.bytes: self._trials(cell) for cell in of.all_cells})
+        return [found] if found and found not in known else []
 
     def _borrow(self) -> None:
         """What leads at a neighbouring size races here too."""

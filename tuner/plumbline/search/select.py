@@ -19,7 +19,7 @@ from .candidates import DEFAULT, Candidate, Menu
 from .cells import Target
 
 # A candidate that is slower than the best by no more than this may be as good.
-_TIE = 1.03
+TIE = 1.03
 
 # How far a choice reaches from a measured size: nobody has measured what lies between.
 REACH = 2
@@ -85,7 +85,7 @@ def choose(
             if (size in wanted or size in added)
             and (those := _options(menu, function, measured, base))
         }
-        by_size = _fewest_rules(options, known, share)
+        by_size = fewest_rules(options, known, share)
         found.append(Chosen(function, list(sizes[function]), known, base, by_size))
     return found
 
@@ -188,7 +188,7 @@ def _options(
             under_base = next(
                 (one.ratio for one in trials if one.knobs == base.configuration), None
             )
-            eligible = [one for one in eligible if _ratio(one) * _TIE < (under_base or 1.0)]
+            eligible = [one for one in eligible if _ratio(one) * TIE < (under_base or 1.0)]
     ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
     return [one for one in ranked if _as_good(one, ranked[0])]
 
@@ -196,7 +196,7 @@ def _options(
 def _as_good(one: Trial, best: Trial) -> bool:
     """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
     library, in place of a variant."""
-    if _ratio(one) > _ratio(best) * _TIE:
+    if _ratio(one) > _ratio(best) * TIE:
         return False
     overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
     return overlap or (one.variant == DEFAULT.variant != best.variant)
@@ -208,7 +208,7 @@ _END = -1
 _Cost = tuple[int, int, float]
 
 
-def _fewest_rules(
+def fewest_rules(
     options: Mapping[int, Sequence[Trial]], sizes: Sequence[int], share: Mapping[int, float]
 ) -> dict[int, Trial]:
     """One option for each size: over sizes that follow each other as few changes as there can be,

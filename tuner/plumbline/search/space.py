@@ -92,14 +92,15 @@ class Parameter(_Entry, frozen=True):
 
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
-    must hold for every size (a legal program needs it, or the library has no other way). `needs`
+    must hold for every size (a legal program needs it, or the library has no other way), `ranges`
+    where one value must, which may name an algorithm for each range of sizes (ranged.py). `needs`
     are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
     where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
     those of other functions are hot."""
 
     name: str
     knob: str
-    sizes: Literal["each", "one"]
+    sizes: Literal["each", "one", "ranges"]
     summary: str
     algorithms: list[Algorithm]
     parameters: list[Parameter] = []

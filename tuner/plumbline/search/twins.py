@@ -58,9 +58,9 @@ def passed_over(
 ) -> dict[tuple[str, Candidate], str]:
     """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
     candidate is passed over where it is too far behind the best in every cell that it races in.
-    Where one choice holds for all sizes, neither cells of which nothing is known are asked nor
-    those that must only not get slower (no variant races there), and one that is too far behind the
-    default is enough."""
+    Where one choice holds for all sizes, and not one for each range of them, neither cells of which
+    nothing is known are asked nor those that must only not get slower (no variant races there), and
+    one that is too far behind the default is enough."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in cold.items():
         for one in candidates:
@@ -72,7 +72,7 @@ def passed_over(
             for target in targets
             if (behind := _behind(menu, evidence, rule, target, candidate, entries[target]))
         }
-        whole = menu.one_for_all_sizes(function)
+        whole = menu.one_for_all_sizes(function) and not menu.ranged(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
         faster = {one: known[one] for one in known if not _is_guard(entries[one])} or known
