@@ -11,8 +11,9 @@ import msgspec
 
 from plumbline import saving, spread
 from plumbline.conditions import Conditions, summary
+from plumbline.measure import PUT_ASIDE
 from plumbline.saving import Saving
-from plumbline.search.budget import TOO_FEW
+from plumbline.search.budget import NO_TIME, TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings import EVERY
@@ -97,6 +98,8 @@ class Report(msgspec.Struct, frozen=True):
             "winner narrowed",
             "results checked",
             "more violations",
+            PUT_ASIDE,
+            NO_TIME,
             "not in force",
             "left out",
             "site",
@@ -118,8 +121,10 @@ class Report(msgspec.Struct, frozen=True):
             return (
                 "not searched: so few new cells are not worth another round (--budget asks for it)"
             )
+        if search is None and any(one.kind == NO_TIME for one in self.events):
+            return "not searched: the budget was used up (--budget asks for more)"
         if search is None:
-            return "not searched: all rounds or the budget were used up"
+            return "not searched: all rounds were used up (--rounds asks for more)"
         in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
         if search.outcome == "winner" and in_force is None:
             return f"{search.reason}; it lost its place when it was confirmed (see the events)"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -82,7 +82,8 @@ def settings_of(entries: Entries) -> list[tuple[dict[str, Candidate], list[Targe
 class ColdHeat:
     """The launches of one heat; with `repeats` they repeat each other. `flaws` are the outcomes of
     candidates that gave no result. What fails is found by taking settings apart: the function whose
-    case was under way, or one half after the other, until one candidate is left."""
+    case was under way, or one half after the other, until one candidate is left. Functions that are
+    `whole` have one choice for all sizes: what ends launches at one of them is out."""
 
     def __init__(
         self,
@@ -94,6 +95,7 @@ class ColdHeat:
         anchors: Anchors,
         *,
         repeats: bool = False,
+        whole: Collection[str] = (),
     ) -> None:
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self._lab = lab
@@ -101,6 +103,7 @@ class ColdHeat:
         self._environment = environment
         self._anchors = anchors
         self._repeats = repeats
+        self._whole = whole
         self._active = [
             Setting(f"{suite}-cold-{number + 1:02d}", chosen, cells)
             for number, (chosen, cells) in enumerate(settings_of(entries))
@@ -211,7 +214,8 @@ class ColdHeat:
             found = Flaw("failed", "a launch failed with this case under way")
             self.flaws[Target(case.function, case.bytes), candidate] = found
             left = self._left(setting)
-            if len(setting.cells) - len(left) < _STRIKES:
+            strikes = 1 if case.function in self._whole else _STRIKES
+            if len(setting.cells) - len(left) < strikes:
                 return [setting]
         for target in self._left(setting):
             found = Flaw("failed", f"launches fail with it in force: {run.reason}")

@@ -10,11 +10,12 @@ from what these have found (neighbours.py)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
+from plumbline.words import counted
 from plumbline_db.records import Trial
 
 from . import neighbours
@@ -51,16 +52,19 @@ class Race:
         before: Evidence | None = None,
         changed: Collection[str] = (),
         earlier: neighbours.Earlier = neighbours.nothing,
+        has_time: Callable[[], bool] = lambda: True,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
         `before`: with winners in force, what is known without them; `changed`: the functions that
-        they are about. `earlier`: what was found for a cell elsewhere."""
+        they are about. `earlier`: what was found for a cell elsewhere. `has_time`: whether
+        parameters are still proposed, and cold launches begun where launches repeat each other."""
         self.suite = suite
         self._lab = lab
         self._menu = menu
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
+        self._time_is_left = has_time
         self._lasting = past is not None and not environment
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
@@ -93,7 +97,7 @@ class Race:
     def _has_time(self) -> bool:
         """Where one launch decides, a candidate that has none is not missed by others; elsewhere
         those that race together come to their end together."""
-        return not self._effort.repeats or self._lab.spent_seconds < self._effort.until_seconds
+        return not self._effort.repeats or self._time_is_left()
 
     def glance(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         """The same, up to the first look at which anything is claimed: where it is not clear by
@@ -190,7 +194,7 @@ class Race:
             for one in self._open():
                 one.looks += 1
             self._learn()
-            going_on = refine and self._lab.spent_seconds < self._effort.until_seconds
+            going_on = refine and self._time_is_left()
             if not going_on:
                 self._exploring.end()
             self._advance(refine=going_on)
@@ -302,8 +306,20 @@ class Race:
         for one in self._open():
             looked = one.looks > 1 or not one.guards or not one.racing
             if looked and not self._exploring.explores(one):
-                one.stopped = self._judge.stop(one)
+                one.stopped = self._untried(one) or self._judge.stop(one)
         self._admit()
+
+    def _untried(self, one: Decision) -> str:
+        """Says so where there was no time for candidates; '' where there was."""
+        waiting = [
+            each
+            for each in one.racing
+            if self._judge.lead(one, each) is None
+            and not any(self._heats.is_out(cell, each) for cell in one.all_cells)
+        ]
+        if not waiting or self._has_time():
+            return ""
+        return f"the budget was used up before {counted(len(waiting), 'candidate')} could be tried"
 
     def _borrow(self) -> None:
         """What leads at a neighbouring size races here too."""

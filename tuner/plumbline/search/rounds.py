@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.application import worth
 from plumbline.launch.simulated import MANY
-from plumbline.measure import Laboratory
+from plumbline.measure import PUT_ASIDE, Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.words import counted
@@ -31,9 +31,12 @@ from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
+from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
 from .select import Trials, choose
 from .select import winners as select
+
+_RESCUE = 0.1  # of the budget
 
 
 class Rounds:
@@ -77,7 +80,26 @@ class Rounds:
         found = set(violated(verdicts))
         if self._settings.tunes_all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
-        return worth(sorted(found - self._searched), self._weights)
+        return worth(sorted(self._there(found - self._searched)), self._weights)
+
+    def rescue(self, number: int) -> None:
+        """Once for each cell where the library's own call ends launches: what of the library works
+        there, as far as a share of the budget goes."""
+        has_time = self._budget.part(_RESCUE)
+        for function, size in self._lab.aside.calls():
+            cell = Target(function, size)
+            if cell in self._searched or size not in self._sizes.get(function, ()):
+                continue
+            self._searched.add(cell)
+            found = rescue(
+                self._lab, self._menu, self._plan, cell, number, self._settings.ppn, has_time
+            )
+            searches.put(self._lab.db, self._lab.campaign, found)
+            self._event(PUT_ASIDE, f"{function} at {size} B: {found.reason}")
+
+    def _there(self, cells: Iterable[Target]) -> list[Target]:
+        """Those where the library's own call can be measured."""
+        return [one for one in cells if not self._lab.aside.how(one.function, one.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -106,7 +128,9 @@ class Rounds:
             for target in targets:
                 if self._menu.one_for_all_sizes(target.function):
                     entered |= dict.fromkeys(
-                        Target(target.function, size) for size in self._sizes[target.function]
+                        self._there(
+                            Target(target.function, size) for size in self._sizes[target.function]
+                        )
                     )
             self._searched |= set(targets)
             close = Neighbours(verdicts, self._settings.tolerance)
@@ -271,7 +295,6 @@ class Rounds:
             at_once=self._at_once,
             alpha=settings.alpha,
             tolerance=settings.tolerance,
-            until_seconds=self._budget.until_seconds,
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
@@ -286,6 +309,7 @@ class Rounds:
             before=before,
             changed=[one.function for one in in_force],
             earlier=earlier,
+            has_time=self._budget.left,
         )
 
     def _known(self) -> Past:
@@ -326,7 +350,7 @@ class Rounds:
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
-            along=near(verdicts, self._sizes, {*self._searched, *entered})
+            along=self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
             if race.knows_more
             else (),
         )
