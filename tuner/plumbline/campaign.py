@@ -24,7 +24,7 @@ from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import PlanCase
 from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, plausible, process, ranges
-from plumbline.search.budget import NO_TIME, TOO_FEW, Budget
+from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
@@ -539,6 +539,8 @@ class Loop:
         left = self._rounds.fresh(current) if self._settings.rounds else []
         if left and not self._budget.left():
             self._event(NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it")
+        if self._settings.rounds and (text := self._rounds.not_asked(winners, current)):
+            self._event(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.

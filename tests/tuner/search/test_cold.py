@@ -133,7 +133,7 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
 ) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
     lab = Laboratory(db, campaign.id, exact(costs))
-    spent = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1", has_time=lambda: False)
+    spent = Race(lab, menu(), PLAN, {}, EVERY, "search-1", has_time=lambda: False)
     spent.run(THREE, refine=False)
     assert not [one for one in runs.listing(db, campaign.id) if one.environment]
     for target in THREE:

@@ -92,8 +92,9 @@ def test_a_search_that_found_nothing_says_how_near_it_came() -> None:
         "takes 1.08 [1.06, 1.10] of the default's time"
     )
     assert said().reason == "no candidate was tried"
-    aborts = trial("ring", 1.0, state="failed", ratio=None, detail="SIGABRT, exit status 134")
-    wrong = trial("ring", 1.0, state="wrong", ratio=None)
+    none = msgspec.structs.replace(trial("ring", 1.0), ratio=None, detail="")
+    aborts = msgspec.structs.replace(none, state="failed", detail="SIGABRT, exit status 134")
+    wrong = msgspec.structs.replace(none, state="wrong")
     assert said(aborts, aborts, wrong).reason == (
         "no candidate has a time: 2 ended launches, 1 gave wrong results (SIGABRT, exit status 134)"
     )

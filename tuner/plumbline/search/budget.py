@@ -11,6 +11,7 @@ from plumbline.settings import Settings
 
 # Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
 TOO_FEW, NO_TIME = "round not opened", "budget used up"
+NOT_ASKED = "not searched"  # cells without a violation, which --all searches
 
 _TABLES = 4  # times what the first table has cost, where nobody named a budget
 _MOST = 4  # times what the usual budget is at first

@@ -120,15 +120,16 @@ class Race:
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions that of the faster one."""
-        found: dict[Target, tuple[float, str]] = {}
+        """Of a cell with two decisions that of the faster one; of equals, that there was no time."""
+        found: dict[Target, tuple[float, bool, str]] = {}
         for one in self._decisions:
             leader = self._judge.leader(one)
             for cell in one.cells:
                 lead = self._evidence.lead(cell, leader)
-                known = found.get(cell, (math.inf, ""))
-                found[cell] = min(known, (0.0 if lead is None else lead.log, one.stopped))
-        return {cell: said for cell, (_, said) in found.items()}
+                log = 0.0 if lead is None else lead.log
+                known = found.get(cell, (math.inf, False, ""))
+                found[cell] = min(known, (log, not one.untried, one.stopped))
+        return {cell: said for cell, (*_, said) in found.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
         bound = self._bounds.get(target)
@@ -156,6 +157,10 @@ class Race:
             self._add(cell, [one for one in self._first(cell) if one.variant not in mockups])
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
+
+    def trials(self, target: Target) -> list[Trial]:
+        """What is known of a cell, also of one that only raced along."""
+        return self._trials(target)
 
     def measure(
         self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0
@@ -306,7 +311,8 @@ class Race:
         for one in self._open():
             looked = one.looks > 1 or not one.guards or not one.racing
             if looked and not self._exploring.explores(one):
-                one.stopped = self._untried(one) or self._judge.stop(one)
+                one.untried = self._untried(one)
+                one.stopped = one.untried or self._judge.stop(one)
         self._admit()
 
     def _untried(self, one: Decision) -> str:

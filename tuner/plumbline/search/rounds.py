@@ -8,6 +8,7 @@ its place gets a second choice (second_choice.py)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -37,6 +38,7 @@ from .select import Trials, choose
 from .select import winners as select
 
 _RESCUE = 0.1  # of the budget
+_WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 class Rounds:
@@ -71,6 +73,7 @@ class Rounds:
         self._sizes = sizes
         self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
+        self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
         self._seconds = SecondChoices(menu, sizes, self._select)
         self._past: Past | None = None
@@ -96,6 +99,29 @@ class Rounds:
             )
             searches.put(self._lab.db, self._lab.campaign, found)
             self._event(PUT_ASIDE, f"{function} at {size} B: {found.reason}")
+
+    def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
+        """Which measured cells no search was opened for, and what is known to be faster there than
+        what answers them; '' where there are none."""
+        every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
+        out = {*self._searched, *violated(table)}
+        left = [one for one in self._there(every) if one not in out]
+        faster = []
+        for cell in left:
+            known = {(one.variant, *one.knobs.items()): one for one in self._along.get(cell, ())}
+            best = min((one for one in known.values() if one.ratio), key=_ratio, default=None)
+            winner = outcome.deciding(winners, cell)
+            own = [one for one in known.values() if winner and outcome.is_of(one, winner)]
+            factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
+            if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
+                what = outcome.label(best.variant, best.knobs)
+                faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
+        if not left or not self._searched or self._settings.tunes_all:
+            return ""
+        functions = Counter(one.function for one in left)
+        where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
+        said = f"{counted(len(left), 'cell')} without a violation: {where}; --all searches them"
+        return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Those where the library's own call can be measured."""
@@ -344,16 +370,18 @@ class Rounds:
         without = idle(menu, [*targets, *beside], entered, verdicts)
         for more in (self._seconds.refused, barred or {}):
             without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
+        along: list[Target] = []
+        if race.knows_more:
+            along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
         trials = race.run(
             entered,
             refine=refine,
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
-            along=self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
-            if race.knows_more
-            else (),
+            along=along,
         )
+        self._along |= {one: race.trials(one) for one in along}
         self._compare_duplicate(race)
         if race.passed_over:
             said = (
@@ -394,6 +422,10 @@ class Rounds:
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
+
+
+def _ratio(trial: Trial) -> float:
+    return trial.ratio or 1.0
 
 
 def _is_untouched(
