@@ -625,9 +625,10 @@ def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
     tried = [one for one in failed if "-aside-bcast-4096-" in one.suite]
     assert len(failed) - len(tried) == 2
     assert {one.function for one in searches.all_searches(db, finished.campaign.id)} >= {
-        *("MPI_Allreduce", "MPI_Bcast", "MPI_Scan", "MPI_Scatter")
+        *("MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Scan")
     }
-    assert ("GL12", "MPI_Allreduce", 16384) not in finished.table("after", "violated")
+    left = {function for _, function, _ in finished.table("after", "violated")}
+    assert left == {"MPI_Gather"}  # which nothing helps
     (first, second) = [
         one for one in report.read(db, finished.campaign.id).notes() if "put aside" in one
     ]

@@ -120,7 +120,7 @@ class Race:
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions that of the faster one; of equals, that there was no time."""
+        """Of a cell with two decisions that of the faster one; of equals, what had no time."""
         found: dict[Target, tuple[float, bool, str]] = {}
         for one in self._decisions:
             leader = self._judge.leader(one)
