@@ -18,7 +18,7 @@ _SELECT = """SELECT id, key, machine, library_fingerprint, nprocs, nodes, ppn, o
 
 
 def put(db: Database, campaign: Campaign) -> None:
-    """Insert, or update `state` and `finished`; nothing else of a campaign ever changes.
+    """Insert, or update `state` and `finished`; of the rest only `settle` changes anything.
 
     Raises ValueError when the id is stored with other facts, or the machine or library is not
     stored."""
@@ -42,6 +42,33 @@ def put(db: Database, campaign: Campaign) -> None:
             "UPDATE campaign SET state = :state, finished = :finished WHERE id = :id",
             {"state": campaign.state, "finished": campaign.finished, "id": campaign.id},
         )
+
+
+def settle(db: Database, id: str, settings: str) -> Campaign:
+    """With other settings, which must differ in nothing that a measurement depends on."""
+    with db.transaction():
+        require(db, id)
+        db.rows(
+            "UPDATE campaign SET settings = :settings WHERE id = :id",
+            {"settings": settings, "id": id},
+        )
+        row = db.row(_SELECT + "WHERE id = :id", {"id": id})
+    assert row is not None  # noqa: S101 - it is required
+    return _record(row)
+
+
+def reopen(db: Database, id: str) -> None:
+    """It is under way again: what was concluded from its launches goes, and what is exported stays
+    until it is written anew."""
+    key = {"id": id}
+    with db.transaction():
+        require(db, id)
+        db.rows("UPDATE campaign SET state = 'running', finished = '' WHERE id = :id", key)
+        of = "SELECT number FROM search WHERE campaign = :id"
+        db.rows(f"DELETE FROM trial WHERE search IN ({of})", key)  # noqa: S608
+        for table in ("search", "verdict"):
+            db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
+        db.rows("DELETE FROM event WHERE campaign = :id AND kind NOT GLOB 'launch*'", key)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from plumbline_db import campaigns, configurations, measurements, trust
 from plumbline_db.blobs import array
 from plumbline_db.connection import Database
+from plumbline_db.cost import AFTERWARDS
 from plumbline_db.records import (
     Case,
     Check,
@@ -51,13 +52,45 @@ def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
         measurements.put(db, _insert(db, run, records), records)
 
 
-def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
-    """The row of the launch and of its suite; returns the launch number."""
-    key = {"campaign": run.campaign, "name": run.suite}
+# The start of the names of suites that a campaign has begun, and went another way.
+PARTED = "parted"
+
+
+def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
+    """Gives other names to the launches of a campaign whose ids are not `kept`, so that they can be
+    asked for again. What was measured for people afterwards stays as it is. Returns the ids that
+    they had."""
+    with db.transaction():
+        every = listing(db, campaign)
+        times = {one.suite.split("-")[1] for one in every if one.suite.startswith(PARTED)}
+        of_others = (PARTED, AFTERWARDS)
+        gone = [one for one in every if one.id not in kept and not one.suite.startswith(of_others)]
+        for run in gone:
+            name = f"{PARTED}-{len(times) + 1}-{run.suite}"
+            key = {"campaign": campaign, "name": name}
+            number = _suite(db, key)
+            db.rows(
+                "UPDATE run SET id = :new, suite = :suite WHERE id = :id",
+                {"new": f"{campaign}/{name}-{run.sequence:03d}", "suite": number, "id": run.id},
+            )
+    return [one.id for one in gone]
+
+
+def _suite(db: Database, key: dict[str, str]) -> int:
+    """The number of the suite `name` of a `campaign`."""
     db.rows(
         "INSERT INTO suite (campaign, name) VALUES (:campaign, :name) ON CONFLICT DO NOTHING", key
     )
-    values = msgspec.structs.asdict(run) | key
+    ((number,),) = db.rows(
+        "SELECT number FROM suite WHERE campaign = :campaign AND name = :name", key
+    )
+    return int(number)
+
+
+def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
+    """The row of the launch and of its suite; returns the launch number."""
+    number = _suite(db, {"campaign": run.campaign, "name": run.suite})
+    values = msgspec.structs.asdict(run) | {"number": number}
     values["argv"] = _json(run.argv)
     values["environment"] = _json(run.environment)
     values["header"] = values["footer"] = None
@@ -67,9 +100,8 @@ def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
     ((number,),) = db.rows(
         """INSERT INTO run (id, suite, sequence, outcome, reason, argv, environment, plan, stderr,
                             started, seconds, timed_seconds, header, footer)
-           SELECT :id, suite.number, :sequence, :outcome, :reason, :argv, :environment, :plan,
-                  :stderr, :started, :seconds, :timed_seconds, :header, :footer
-           FROM suite WHERE campaign = :campaign AND name = :name
+           VALUES (:id, :number, :sequence, :outcome, :reason, :argv, :environment, :plan,
+                   :stderr, :started, :seconds, :timed_seconds, :header, :footer)
            RETURNING number""",
         values,
     )

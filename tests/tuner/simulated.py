@@ -21,7 +21,7 @@ from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.placement import Placement
 from plumbline.search import space as spaces
-from plumbline.starter import Starter, under_way
+from plumbline.starter import Starter, ended, under_way, with_case
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
     Begin,
@@ -204,7 +204,9 @@ class SimulatedStarter(Starter):
             held = [str(rank % 2) for rank in range(where.nprocs)]
             records[0] = msgspec.structs.replace(records[0], binding=held)  # type: ignore[type-var]
         finished = isinstance(records[-1], Footer)
-        reason = "" if finished else f"exit status 139, with case {under_way(records)} under way"
+        case = under_way(records)
+        crash = ended(139)
+        reason = "" if finished else crash if case is None else with_case(crash, text, case)
         run = Run(
             id=f"{campaign}/{suite}-{sequence:03d}",
             campaign=campaign,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +25,11 @@ from plumbline.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Run, Verdict, Winner
 from plumbline_exporters import ompi_rules, profile
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
-from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
+from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, bench
 
 WITHIN_BUDGET = planted.settings()
 
@@ -435,7 +435,7 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
     failed = [one for one in finished.launches() if one.outcome == "failed"]
     assert len(failed) == 2  # one may be chance
-    assert all("with case" in one.reason for one in failed)
+    assert all("rabenseifner at 16384 B under way" in one.reason for one in failed)
     said = [one.text for one in events.get(db, finished.campaign.id)]
     assert all(any(launch.id in one for one in said) for launch in failed)
 
@@ -608,3 +608,29 @@ def test_which_guidelines_are_verified() -> None:
     assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
     with pytest.raises(UsageError, match=r"GL99; there are .*PL1"):
         chosen("GL99")
+
+
+def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
+    tmp_path: Path, db: Database
+) -> None:
+    """Whatever calls it dies as well: what is compared with it, and what is made of it."""
+
+    def crashes(case: CaseRecord, _: Mapping[str, str]) -> bool:
+        made_of = PARTS.get(case.variant, ())
+        return case.bytes == 4096 and "MPI_Bcast" in (case.function, *made_of)
+
+    starter = SimulatedStarter(planted.costs(), crashes=crashes)
+    finished = run(db, tmp_path / "out", starter)
+    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    tried = [one for one in failed if "-aside-bcast-4096-" in one.suite]
+    assert len(failed) - len(tried) == 2
+    assert {one.function for one in searches.all_searches(db, finished.campaign.id)} >= {
+        *("MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Scan")
+    }
+    left = {function for _, function, _ in finished.table("after", "violated")}
+    assert left == {"MPI_Gather"}  # which nothing helps
+    (first, second) = [
+        one for one in report.read(db, finished.campaign.id).notes() if "put aside" in one
+    ]
+    assert first.startswith("put aside: MPI_Bcast at 4096 B ends launches (SIGSEGV")
+    assert "none works there" in second

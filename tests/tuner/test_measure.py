@@ -102,13 +102,19 @@ def test_a_launch_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest.M
     ("script", "reason"),
     [
         ("exit 1", "exit status 1"),
-        ("kill -SEGV $$", "exit status -11"),
+        ("kill -SEGV $$", "SIGSEGV, exit status -11"),
         ("exit 0", "no records"),
-        ('cp {part} "$2.part"; exit 139', "exit status 139, with case 1 under way"),
-        ('cp {part} "$2.part"; exit 0', "no records, with case 1 under way"),
+        (
+            'cp {part} "$2.part"; exit 139',
+            "SIGSEGV, exit status 139, with MPI_Allreduce at 64 B under way (case 1)",
+        ),
+        (
+            'cp {part} "$2.part"; exit 0',
+            "no records, with MPI_Allreduce at 64 B under way (case 1)",
+        ),
         (
             'printf "{{" >> {part}; cp {part} "$2.part"; exit 9',
-            "exit status 9, with case 1 under way",
+            "exit status 9, with MPI_Allreduce at 64 B under way (case 1)",
         ),
         (
             'cp {whole} "$2"; echo "  foo is an unrecognized parameter" >&2',
@@ -132,15 +138,15 @@ def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
     run, _ = starter.start("c", "s", 0, TEXT, {})
     assert run.outcome == "failed"
-    assert run.reason == "no end after 0.5 s, with case 0 under way"
+    assert run.reason == "no end after 0.5 s, with MPI_Allreduce at 16384 B under way (case 0)"
     assert run.seconds < 20
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        (b'"block":0,"warmup', b'"block"?0,"warmup', 9, "with case 0 under way"),
-        (b'"ns":[', b'"ns":[-1,', 9, "Expected `int` >= 0 - at `$.ns[0]`, with case 0 under way"),
+        (b'"block":0,"warmup', b'"block"?0,"warmup', 9, "under way (case 0)"),
+        (b'"ns":[', b'"ns":[-1,', 9, "Expected `int` >= 0 - at `$.ns[0]`, with "),
         (b'"ns":[', b'"ns":[9223372036854775808,', 9, "<= 9223372036854775807"),
         (b'"ns":[', b'"ns":[' + b"7," * 200_000, 9, "200010 samples of case 0 in block 0"),
         (b'"run":"', b'"run":"other-', 1, "run is other-"),
@@ -183,7 +189,8 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
     series.advance(2)
     assert series.dropped == {CASES[2]}
     outcomes = [(one.outcome, one.reason) for one in runs.listing(db, campaign.id)]
-    bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with case 2 under way"
+    bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with MPI_Bcast "
+    bad += "coll_tuned_bcast_algorithm=chain at 64 B under way (case 2)"
     assert outcomes == [("failed", bad)] * 2 + [("finished", "")] * 2
 
 
@@ -290,7 +297,7 @@ class Flaky(SimulatedStarter):
         return failed, []
 
 
-CRASH = "exit status 139, with case 1 under way"
+CRASH = "SIGSEGV, exit status 139, with MPI_Bcast at 1024 B under way (case 1)"
 
 
 def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> None:
@@ -323,7 +330,7 @@ class Repeating(OpenMpi):
 def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
     db: Database, campaign: Campaign
 ) -> None:
-    hanging = Flaky({0}, "no end after 60 s, with case 1 under way")
+    hanging = Flaky({0}, "no end after 60 s, with MPI_Bcast at 1024 B under way (case 1)")
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
@@ -355,3 +362,54 @@ def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -
     Series(healthy, "before", PLAN, {}).advance(5)
     outcomes = [run.outcome for run in runs.listing(db, campaign.id)]
     assert outcomes.count("failed") == 3 and outcomes.count("finished") == 5
+
+
+# --- put aside ----------------------------------------------------------------------------------
+
+ELSEWHERE = (
+    PlanCase("MPI_Bcast", 64),
+    PlanCase("MPI_Bcast", 1024),
+    PlanCase("MPI_Bcast", 1024, "bcast_linear"),
+    PlanCase("MPI_Allreduce", 1024, "allreduce_as_reduce_plus_bcast"),
+    PlanCase("MPI_Allreduce", 64, "allreduce_as_reduce_plus_bcast"),
+)
+
+
+@pytest.mark.parametrize(("family", "failures"), [(Repeating(), 1), (OpenMpi(), 2)])
+def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
+    db: Database, campaign: Campaign, family: OpenMpi, failures: int
+) -> None:
+    """Nothing that is compared with it or made of it costs a launch either, not in other suites."""
+    starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
+    starter.family = family
+    for begun in range(2):
+        lab = Laboratory(db, campaign.id, starter)
+        lab.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
+        Series(lab, "before", PLAN, {}).advance()
+        Series(lab, "search", msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
+        found = runs.listing(db, campaign.id)
+        assert [one.outcome for one in found] == ["failed"] * failures + ["finished"] * 2
+        (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
+        assert said.startswith("MPI_Bcast at 1024 B ends launches (SIGSEGV, exit status 139)")
+        starter._stop_after = len(starter.launches) if begun == 0 else None
+    assert found[-1].plan.count("case id") == 2  # both at 64 B
+
+
+def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign) -> None:
+    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    lab.aside.put(CASES[1], "SIGABRT")
+    files = {"FILE": "rules"}
+    lab.aside.in_force(files, lambda function, size: (function, size) == ("MPI_Bcast", 1024))
+    assert lab.aside.why(CASES[1]) == "it ends launches (SIGABRT)"
+    assert not lab.aside.why(CASES[1], files)
+    lab.aside.in_force(files, lambda *_: False)
+    assert lab.aside.why(CASES[1], files)
+
+
+def test_where_nothing_is_left_nothing_is_launched(db: Database, campaign: Campaign) -> None:
+    starter = SimulatedStarter(Costs(), crashes=lambda *_: True)
+    lab = Laboratory(db, campaign.id, starter)
+    Series(lab, "before", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    assert len(starter.launches) == 4  # two for each case
+    Series(lab, "again", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    assert len(starter.launches) == 4

@@ -17,14 +17,14 @@ from plumbline import acceptance_in_turn, other_uses, site_rules, tables
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.exported import Files
-from plumbline.identity import chosen, now, require_sync
+from plumbline.identity import chosen, now, require_sync, text_of
 from plumbline.measure import Laboratory, Series
 from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.plan import PlanCase
 from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, plausible, process, ranges
-from plumbline.search.budget import TOO_FEW, Budget
+from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
 from plumbline.search.candidates import Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
@@ -137,13 +137,18 @@ class Loop:
         campaign: Campaign,
         settings: Settings,
         folder: Path,
+        *,
+        earlier: Settings | None = None,
     ) -> None:
+        """`earlier`: the settings by which launches that are stored were decided upon, where their
+        budget is another one."""
         self._lab = lab
         self._db = lab.db
         self._bench = bench
         self._campaign = campaign
         self._settings = settings
         self._guidelines = chosen(bench, settings)
+        lab.aside.made_of = {one.variant: one.uses for one in bench.guidelines.patterns}
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
@@ -171,7 +176,7 @@ class Loop:
         self._trials = Trials(lab, settings, self._sizes, self._event)
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
-        self._budget = Budget(lab, settings)
+        self._budget = Budget(lab, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
             lab,
             menu,
@@ -304,6 +309,7 @@ class Loop:
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
         self._table_before = found
+        self._budget.measured()
         return found
 
     def _in_other_uses(
@@ -351,13 +357,24 @@ class Loop:
                 self._with_files,
                 refine=self._budget.left,
             )
+            self._rounds.rescue(number)
         return bool(fresh or stuck), winners
 
     def _with_files(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
         """Puts winners in force for launches; what they add to a clean environment."""
         self._files.stage(stage)
-        self._files.write(self._together(winners)[0])
-        return self._files.environment()
+        return self._in_force(self._together(winners)[0])
+
+    def _in_force(self, winners: Sequence[Winner]) -> dict[str, str]:
+        """The files of these winners, written; the environment that puts them in force."""
+        self._files.write(winners)
+        environment = self._files.environment()
+
+        def answers(function: str, size: int) -> bool:
+            return outcome.deciding(winners, Target(function, size)) is not None
+
+        self._lab.aside.in_force(environment, answers)
+        return environment
 
     def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         return self._files.together(winners, self._sizes, self._weights)
@@ -385,6 +402,7 @@ class Loop:
             self._settings,
             cells,
             read_back=bench.space.hot is not None,
+            has_time=self._budget.left,
             weights=self._weights,
         )
         return search.search(tried, self._with_files(winners, "process-1") if winners else {}, 1)
@@ -408,8 +426,7 @@ class Loop:
             if not winners:
                 return [], list(current), True
         self._files.stage(stage)
-        self._files.write(winners)
-        environment = self._files.environment()
+        environment = self._in_force(winners)
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         if missed := self._proven.missed(turn, winners, environment):
             left = [one for one in winners if one not in missed]
@@ -510,7 +527,20 @@ class Loop:
         only = "".join(f" only {word}" for word in conditions(winner))
         return f"{suite}: {winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}"
 
+    def _part(self) -> None:
+        """From here on launches are others than those that the earlier budget has led to."""
+        self._lab.part()
+        self._keep_settings()
+
+    def _keep_settings(self) -> None:
+        self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
+
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
+        left = self._rounds.fresh(current) if self._settings.rounds else []
+        if left and not self._budget.left():
+            self._event(NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it")
+        if self._settings.rounds and (text := self._rounds.not_asked(winners, current)):
+            self._event(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.
@@ -522,6 +552,7 @@ class Loop:
             )
             for one in winners
         ]
+        self._keep_settings()
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished

@@ -100,7 +100,7 @@ def confirm(
         seed = settings.seed + settings.launches_max
         anew.add(f"{suite}-lost", settings.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
-    verdicts = tables.Table(lab, stage, guidelines, settings, suite).look()
+    verdicts = tables.Table(lab, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
         winners,
         looks.speeds,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 
 # Names and addresses; no option, nothing that a list of hosts or a shell takes apart.
@@ -26,7 +27,7 @@ class Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     file: str = ""
     agent: str | list[str] = "ssh"
     interface: str = ""
-    folder: str = ""
+    folder: Unmeasured[str] = ""
 
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.file):

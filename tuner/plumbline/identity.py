@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import site_rules
+from plumbline import site_rules, unmeasured
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.placement import Placement
@@ -37,13 +37,27 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
                 f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
                 "parameters, `plumbline variants` shows them"
             )
-    text = msgspec.json.encode(settings).decode()
     left_out = set(settings.fixed)  # they stand in the settings
     placement = settings.placement(bench.launcher.processing_units())
     site = site_rules.find(bench, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.preloaded]
-    return enter(db, bench, text, placement, new=new, mark="x", left_out=left_out, more=more)
+    return enter(
+        db,
+        bench,
+        text_of(settings),
+        placement,
+        new=new,
+        mark="x",
+        left_out=left_out,
+        more=more,
+        asked=msgspec.json.encode(unmeasured.without(settings)).decode(),
+    )
+
+
+def text_of(settings: Settings) -> str:
+    """As the database keeps it."""
+    return msgspec.json.encode(settings).decode()
 
 
 def enter(
@@ -56,23 +70,31 @@ def enter(
     mark: str,
     left_out: Set[str] = frozenset(),
     more: Sequence[str] = (),
+    asked: str = "",
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
     stands between number of ranks and hash in its id. `left_out` are variables of this shell that
-    do not count; `more` are facts that do."""
+    do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
+    that is not all of it."""
     library = bench.installation.library
     facts = "\n".join(
-        [bench.machine.id, library.fingerprint, text, *_circumstances(bench, left_out), *more]
+        [
+            bench.machine.id,
+            library.fingerprint,
+            asked or text,
+            *_circumstances(bench, left_out),
+            *more,
+        ]
     )
-    asked = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == asked]
+    hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == hashed]
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
-    key = f"{asked}-{len(same) + 1}"
+    key = f"{hashed}-{len(same) + 1}"
     machines.put_machine(db, bench.machine)
     machines.put_library(db, library)
     campaign = Campaign(
-        id=f"{library.id}-{placement.nprocs}{mark}{asked[:6]}"
+        id=f"{library.id}-{placement.nprocs}{mark}{hashed[:6]}"
         + (f"-{len(same) + 1}" if same else ""),
         key=key,
         machine=bench.machine.id,

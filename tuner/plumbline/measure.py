@@ -8,7 +8,6 @@ only a library that cannot start the probe at all is."""
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -16,9 +15,10 @@ from typing import Protocol
 import msgspec
 
 from plumbline import factors
+from plumbline.aside import LIBRARY, Aside
 from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import NO_END, Starter
+from plumbline.plan import Plan, PlanCase, named
+from plumbline.starter import NO_END, Starter, case_in, run_id
 from plumbline_db import events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -28,6 +28,8 @@ from plumbline_db.records import (
     ProbeRecord,
     Run,
 )
+
+PUT_ASIDE = "put aside"  # the kind of the event
 
 
 class Progress(Protocol):
@@ -67,6 +69,25 @@ class Laboratory:
         self.starter = starter
         self.progress = progress or Silent()
         self.spent_seconds = 0.0
+        self.aside = Aside()
+        self._asked: set[str] = set()
+
+    def part(self) -> None:
+        """What is stored and was not asked for yet is of another way that this campaign has gone,
+        with other limits: it stays, under other names, and is not taken up."""
+        for id in runs.part(self.db, self.campaign, kept=self._asked):
+            self.starter.refused(id)
+
+    def put_aside(self, case: PlanCase, run: Run) -> None:
+        """Launches end with `case` under way, as `run` has: it is not measured again."""
+        self.aside.put(case, run.reason.partition(", with ")[0])
+        what = named(case.function, case.variant, dict(case.knobs), case.bytes, case.ranks)
+        text = f"{what} {self.aside.why(case).removeprefix('it ')}; it is not measured again"
+        if case.variant in LIBRARY and not case.knobs:
+            text += ", nor is what is compared with it or made of it"
+        event = Event(time=run.started, kind=PUT_ASIDE, text=text)
+        if event not in events.get(self.db, self.campaign):
+            events.put(self.db, self.campaign, event)
 
     def launch(
         self,
@@ -114,6 +135,7 @@ class Laboratory:
         return {sequence: outcomes[sequence] for sequence in plans}
 
     def _stored(self, suite: str, sequence: int, text: str) -> Outcome | None:
+        self._asked.add(run_id(self.campaign, suite, sequence))
         stored = runs.get(self.db, self.campaign, suite, sequence)
         if stored is None:
             return None
@@ -180,7 +202,8 @@ IN_A_ROW = 2
 
 class Series:
     """Launches of one plan under one name, each with a seed of its own. A case under which launches
-    fail is left out of the following ones."""
+    fail is left out of the following ones, here (`dropped`) and, where no exported files are in
+    force, in the whole campaign (aside.py)."""
 
     def __init__(
         self,
@@ -210,7 +233,13 @@ class Series:
 
     def _round(self, count: int) -> int:
         """How many of `count` launches have finished."""
-        cases = tuple(case for case in self._plan.cases if case not in self.dropped)
+        cases = tuple(
+            case
+            for case in self._plan.cases
+            if case not in self.dropped and not self._lab.aside.why(case, self._environment)
+        )
+        if not cases and self._plan.cases:
+            return count  # nothing is left to be measured
         plans = {
             sequence: msgspec.structs.replace(
                 self._plan,
@@ -245,6 +274,8 @@ class Series:
             once = self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
             if once or self._blamed[case] >= IN_A_ROW:
                 self.dropped.add(case)
+                if self._lab.aside.is_as_it_is(self._environment):
+                    self._lab.put_aside(case, outcome.run)
             return False
         if outcome.stored:
             return False  # what failed then may be put right now
@@ -258,10 +289,6 @@ class Series:
         return False
 
 
-_UNDER_WAY = re.compile(r"with case (\d+) under way\Z")
-
-
 def culprit(run: Run) -> int | None:
     """The case (a number in the launch's plan) that a failed launch is blamed on."""
-    found = _UNDER_WAY.search(run.reason)
-    return int(found[1]) if found and run.outcome == "failed" else None
+    return case_in(run.reason) if run.outcome == "failed" else None

@@ -273,6 +273,34 @@ _OPTIONAL = frozenset(
 )
 
 
+def named(
+    function: str, variant: str, knobs: Mapping[str, str], bytes_: int, ranks: int = 0
+) -> str:
+    """A case in words: `MPI_Gather gather_binomial at 1024 B on 2 ranks`."""
+    words = [function] + [variant] * (variant != "default")
+    words += [f"{name}={value}" for name, value in sorted(knobs.items())]
+    return " ".join(words) + f" at {bytes_} B" + (f" on {ranks} ranks" if ranks else "")
+
+
+def named_in(text: str, number: int) -> str:
+    """The case `number` of a plan's text in words; '' where it has none."""
+    configs: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        word, *tokens = line.split() or [""]
+        keys = dict(token.split("=", 1) for token in tokens if "=" in token)
+        if word == "config":
+            configs[keys.pop("id", "")] = keys
+        elif word == "case" and keys.get("id") == str(number):
+            return named(
+                keys["function"],
+                keys["variant"],
+                configs.get(keys["config"], {}),
+                int(keys["bytes"]),
+                int(keys.get("ranks", 0)),
+            )
+    return ""
+
+
 def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Knob values in a canonical order, so that equal configurations share a communicator."""
     return tuple(sorted(values.items()))

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from plumbline import saving, spread
+from plumbline.behind import Behind, behind, whole_functions
 from plumbline.conditions import Conditions, Weakness, of_starts, summary
+from plumbline.measure import PUT_ASIDE
 from plumbline.saving import Saving
-from plumbline.search.budget import TOO_FEW
+from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings import EVERY
@@ -66,6 +68,7 @@ class Report(msgspec.Struct, frozen=True):
     saving: Saving | None = None
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
+    behind: list[Behind] = []
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
 
     def of_benchmarks(self) -> bool:
@@ -100,6 +103,9 @@ class Report(msgspec.Struct, frozen=True):
             "winner narrowed",
             "results checked",
             "more violations",
+            PUT_ASIDE,
+            NO_TIME,
+            NOT_ASKED,
             "not in force",
             "left out",
             "site",
@@ -121,8 +127,10 @@ class Report(msgspec.Struct, frozen=True):
             return (
                 "not searched: so few new cells are not worth another round (--budget asks for it)"
             )
+        if search is None and any(one.kind == NO_TIME for one in self.events):
+            return "not searched: the budget was used up (--budget asks for more)"
         if search is None:
-            return "not searched: all rounds or the budget were used up"
+            return "not searched: all rounds were used up (--rounds asks for more)"
         in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
         if search.outcome == "winner" and in_force is None:
             return f"{search.reason}; it lost its place when it was confirmed (see the events)"
@@ -139,6 +147,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
     finished = last == "after" or campaign.state == "finished"
     after = verdicts.get(db, campaign.id, last) if finished else None
     kept = winners.get(db, campaign.id)
+    found = searches.all_searches(db, campaign.id)
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
@@ -152,7 +161,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         before=before,
         after=after,
         winners=spread.with_hours(kept, hours),
-        searches=searches.all_searches(db, campaign.id),
+        searches=found,
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
@@ -160,6 +169,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
+        behind=behind(found, kept, whole_functions(library)) if finished else [],
         hours=hours,
     )
 
@@ -218,6 +228,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
             }
             for verdict, reason in report.remaining()
         ],
+        "behind": msgspec.to_builtins(report.behind),
         "exports": [msgspec.to_builtins(one) for one in report.exports],
         "events": [msgspec.to_builtins(one) for one in report.events],
         "conditions": msgspec.to_builtins(report.conditions),

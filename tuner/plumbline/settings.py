@@ -1,7 +1,7 @@
 """What a campaign is asked to do: defaults, a campaign file (TOML), options of the command line.
 
 The settings are part of a campaign's identity: the same machine, library and settings are the
-same campaign, which is continued."""
+same campaign, which is continued. Keys that change no measurement are not (unmeasured.py)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from plumbline.simulation import NPROCS as SIMULATED_NPROCS
 from plumbline.simulation import Simulation, known
 from plumbline.simulation import nodes as nodes_of
 from plumbline.simulation import problem as machine_problem
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
@@ -33,7 +34,8 @@ SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 500
 SIZES += [16384, 32768, 102400]
 
 LAUNCHES_MAX = 30
-BUDGET_SECONDS = 180.0
+# What the usual budget is at least.
+BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 180.0, 900.0
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 # The start scheme of a campaign that names none, and of one on a simulated machine, as of searches
@@ -54,7 +56,7 @@ USES: dict[str, tuple[str, ...]] = {
 # A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
 # take as long as the simulator needs, however little time passes there.
 SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
-SIMULATED |= {"budget_seconds": 900.0, "launch_timeout_seconds": 3600.0}
+SIMULATED |= {"launch_timeout_seconds": 3600.0}
 
 
 # The tables that say where ranks come from; at most one of them is given.
@@ -81,9 +83,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks, reps: samples a launch takes of each case: blocks in random order times repetitions.
     rounds: how often violations open searches (0: verify only).
     budget_seconds: time inside launches after which no search is opened and no parameters are
-    proposed (the default grows while searches find something); what is open is brought to its end,
-    but that a simulated machine, where one launch decides, measures no more candidates that need
-    launches of their own.
+    proposed (unset: what launches cost says it, and what searches find; search/budget.py); what is
+    open is brought to its end, but that a simulated machine, where one launch decides, measures no
+    more candidates that need launches of their own.
     alpha, tolerance: a violation exceeds the other, with an adjusted p below the one.
     unsafe: also use what is wrong for some legal programs.
     simulate: a simulated machine in place of this one (docs/simulated.md).
@@ -119,8 +121,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     blocks: int = 12
     reps: int = 4
     rounds: int = 4
-    budget_seconds: float = BUDGET_SECONDS
-    launch_timeout_seconds: float = 120.0
+    budget_seconds: Unmeasured[float | msgspec.UnsetType] = msgspec.UNSET
+    launch_timeout_seconds: Unmeasured[float] = 120.0
     alpha: float = 0.05
     tolerance: float = 0.05
     unsafe: bool = False
@@ -141,6 +143,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     settings: bool | list[str] | msgspec.UnsetType = msgspec.UNSET
     preload: list[str] | msgspec.UnsetType = msgspec.UNSET
     profile: Application | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def budget(self) -> float:
+        """The budget that is asked for; else what the usual one is at least."""
+        if not isinstance(self.budget_seconds, msgspec.UnsetType):
+            return self.budget_seconds
+        return BUDGET_SECONDS if self.simulation is None else SIMULATED_BUDGET_SECONDS
 
     @property
     def tunes_all(self) -> bool:
@@ -382,7 +391,7 @@ def _checked(where: str, settings: Settings) -> Settings:
         "blocks and reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "rounds must not be negative": settings.rounds < 0,
         "budget_seconds must be a number of seconds, not negative": not (
-            0 <= settings.budget_seconds < math.inf
+            0 <= settings.budget < math.inf
         ),
         "launch_timeout_seconds must be a number of seconds, and positive": not (
             0 < settings.launch_timeout_seconds < math.inf

@@ -16,6 +16,7 @@ import msgspec
 from plumbline import platforms
 from plumbline.placement import Placement
 from plumbline.platforms import Links, Topology
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
 
@@ -52,7 +53,7 @@ class Simulation(
     send_seconds: float = 5.8e-6
     receive_seconds: float = 4.5e-6
     # Of the computer that simulates, from 64 ranks on.
-    case_seconds: float = 120.0
+    case_seconds: Unmeasured[float] = 120.0
 
     def __post_init__(self) -> None:
         latency = "seconds above 0, below 1"

@@ -7,6 +7,8 @@ import contextlib
 import datetime
 import math
 import os
+import re
+import signal
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,7 @@ from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
+from plumbline.plan import named_in
 from plumbline_db import ndjson, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
@@ -243,7 +246,7 @@ class Starter:
                 records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
             except ndjson.BadRecordsError as error:
                 records, bad = error.records, error
-        reason = self._reason(done, whole, records, silent_seconds, bad)
+        reason = self._reason(done, whole, records, silent_seconds, bad, text)
         self._require_place(job, records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         campaign, suite, sequence = key
@@ -290,6 +293,7 @@ class Starter:
         records: Sequence[ProbeRecord],
         silent_seconds: float,
         bad: ndjson.BadRecordsError | None,
+        text: str,
     ) -> str:
         """Why a launch counts as failed; empty when it does not. One that still wrote records when
         its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
@@ -303,7 +307,7 @@ class Starter:
         if done.timed_out:
             how = f"{NO_END[0]} {self._timeout_seconds:g} s"
         elif done.status != 0:
-            how = f"exit status {done.status}"
+            how = ended(done.status)
         elif bad:
             how = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
         elif not whole:
@@ -313,7 +317,32 @@ class Starter:
         else:
             return ""
         case = under_way(records) if bad is None or bad.case is None else bad.case
-        return how if case is None else f"{how}, with case {case} under way"
+        return how if case is None else with_case(how, text, case)
+
+
+def ended(status: int) -> str:
+    """How a program has ended: `SIGSEGV, exit status 139`. A launcher adds 128 to the number of
+    the signal that has ended a rank."""
+    number = -status if status < 0 else status - 128
+    try:
+        return f"{signal.Signals(number).name}, exit status {status}"
+    except ValueError:
+        return f"exit status {status}"
+
+
+def with_case(how: str, plan: str, case: int) -> str:
+    """How a launch has ended, and with which case of its plan under way."""
+    what = named_in(plan, case)
+    return f"{how}, with {what} under way (case {case})" if what else f"{how} (case {case})"
+
+
+_CASE = re.compile(r" \(case (\d+)\)\Z")
+
+
+def case_in(reason: str) -> int | None:
+    """The case that `with_case` has named."""
+    found = _CASE.search(reason)
+    return int(found[1]) if found else None
 
 
 def run_id(campaign: str, suite: str, sequence: int) -> str:

@@ -112,14 +112,23 @@ class Table:
     first, those of the others when it is called again."""
 
     def __init__(
-        self, lab: Laboratory, stage: str, guidelines: Guidelines, settings: Settings, suite: str
+        self,
+        lab: Laboratory,
+        stage: str,
+        guidelines: Guidelines,
+        settings: Settings,
+        suite: str,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        """`environment` is that of its launches."""
         self._lab = lab
         self._suites: list[str] = []
         self._suite = suite
         self._samples: list[runs.LaunchSamples] = []
         self._medians: list[Medians] = []
         self._obstacles: list[Obstacle] = []
+        self._planned = cases(guidelines, settings)
+        self._environment = environment or {}
         self._verification = Verification(
             guidelines,
             stage=stage,
@@ -145,9 +154,17 @@ class Table:
         self._medians += map(runs.medians_of, found)
         self._obstacles += _obstacles(self._lab, [suite])
         refused = _refused(self._lab, self._suites, self._medians)
-        obstacles = [*self._obstacles, *refused]
+        obstacles = [*self._obstacles, *self._put_aside(), *refused]
         self._verification.look(Look(self._medians, self._suites, obstacles, self._samples))
         return self._verification.verdicts()
+
+    def _put_aside(self) -> list[Obstacle]:
+        aside = self._lab.aside
+        return [
+            Obstacle(Side(one.function, one.variant, one.bytes, one.ranks), why)
+            for one in self._planned
+            if (why := aside.why(one, self._environment))
+        ]
 
     def open_cells(self) -> int:
         return self._verification.open_cells()
@@ -171,7 +188,7 @@ def decide(
 ) -> list[Verdict]:
     """The final verdicts of a table whose first look's launches are there: launches are added for
     what is undecided, look by look, until nothing is or the design ends."""
-    table = Table(lab, stage, guidelines, settings, suite)
+    table = Table(lab, stage, guidelines, settings, suite, environment)
     looks = design_of(settings)
     verdicts = table.look()
     for look in range(1, looks.looks):

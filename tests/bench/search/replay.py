@@ -11,7 +11,7 @@ import numpy as np
 
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
 from plumbline.plan import PlanCase
-from plumbline.starter import Starter, run_id, under_way
+from plumbline.starter import Starter, ended, run_id, under_way, with_case
 from plumbline_db.records import (
     Begin,
     Check,
@@ -108,9 +108,7 @@ class Replay(Starter):
         reason = ""
         if failed:
             guilty = under_way(records)
-            reason = "exit status 134" + (
-                "" if guilty is None else f", with case {guilty} under way"
-            )
+            reason = ended(134) if guilty is None else with_case(ended(134), text, guilty)
         run = Run(
             id=run_id(campaign, suite, sequence),
             campaign=campaign,

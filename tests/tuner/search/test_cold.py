@@ -134,9 +134,12 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
     db: Database, campaign: Campaign
 ) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
-    effort = msgspec.structs.replace(ONE_LAUNCH, until_seconds=0.0)
-    race(db, campaign, exact(costs), *THREE, effort=effort)
+    lab = Laboratory(db, campaign.id, exact(costs))
+    spent = Race(lab, menu(), PLAN, {}, EVERY, "search-1", has_time=lambda: False)
+    spent.run(THREE, refine=False)
     assert not [one for one in runs.listing(db, campaign.id) if one.environment]
+    for target in THREE:
+        assert "the budget was used up before" in spent.reasons[target]
 
 
 # No two of them, nor two products of two, are as good as equal.

@@ -91,6 +91,12 @@ def test_a_search_that_found_nothing_says_how_near_it_came() -> None:
         "3 candidates; the fastest, coll_tuned_allreduce_algorithm=basic_linear, "
         "takes 1.08 [1.06, 1.10] of the default's time"
     )
-    assert said().reason == "no candidate could be measured"
+    assert said().reason == "no candidate was tried"
+    none = msgspec.structs.replace(trial("ring", 1.0), ratio=None, detail="")
+    aborts = msgspec.structs.replace(none, state="failed", detail="SIGABRT, exit status 134")
+    wrong = msgspec.structs.replace(none, state="wrong")
+    assert said(aborts, aborts, wrong).reason == (
+        "no candidate has a time: 2 ended launches, 1 gave wrong results (SIGABRT, exit status 134)"
+    )
     few = said(trial("rabenseifner", 1.2, ratio_low=None, ratio_high=None))
     assert few.reason.endswith("takes 1.20 of the default's time")

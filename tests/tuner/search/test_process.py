@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,9 +102,11 @@ def search(
     starter: SimulatedStarter,
     *tried: str,
     settings: Settings = SETTINGS,
+    seconds: float = math.inf,
     **more: Any,
 ) -> list[Winner]:
     lab = Laboratory(db, campaign.id, starter)
+    more["has_time"] = lambda: lab.spent_seconds < seconds
     found = ProcessWide(lab, settings, CELLS, read_back=True, **more)
     return found.search([value(one) for one in tried], {}, 1)
 
@@ -269,9 +272,8 @@ def test_a_value_under_which_nothing_is_measured_is_out(
 
 def test_when_the_time_is_spent_no_value_is_begun(db: Database, campaign: Campaign) -> None:
     """Each launch takes a second; what is begun is brought to its end."""
-    short = msgspec.structs.replace(SETTINGS, budget_seconds=2.5)
     starter = Machine(helps, launch_noise=0.02, seconds=1.0)
-    (found,) = search(db, campaign, starter, "1024", "32768", "8192", settings=short)
+    (found,) = search(db, campaign, starter, "1024", "32768", "8192", seconds=2.5)
     assert found.configuration == {EAGER: "32768"}
     (record,) = searches.all_searches(db, campaign.id)
     assert len(record.trials) == 2 and "3 values, 2 of them" in record.reason

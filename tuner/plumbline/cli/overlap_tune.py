@@ -151,7 +151,7 @@ def _run(
         starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if campaign.state != "finished":
             folder = out or export_folder.claim(db, database, campaign)
-            with common.Bar(settings.budget_seconds) as bar:
+            with common.Bar(settings.budget) as bar:
                 lab = Laboratory(db, campaign.id, starter, bar)
                 campaign = tune.Loop(lab, bench, campaign, asked, settings, folder).run()
         return campaign, tuned.lines(db, campaign, bench.guidelines)

@@ -150,7 +150,8 @@ def _one(
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
     from plumbline import campaign as loop
-    from plumbline import export_folder, identity
+    from plumbline import export_folder, going_on, identity
+    from plumbline.launch import launcher_for
     from plumbline.measure import Laboratory
     from plumbline.words import counted
     from plumbline.workbench import OUT, set_by_site, workbench
@@ -167,7 +168,16 @@ def _one(
     loop.check(bench, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, bench, settings, new=new)
-        ranks.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+        mark = "".join(filter(str.isdigit, campaign.started))[:14]
+        ranks.keep_apart(mark)
+        going = going_on.go_on(db, campaign, settings, ranks)
+        if going.settings != settings:
+            settings = going.settings
+            there = launcher_for(settings.place, database.parent)
+            bench = msgspec.structs.replace(bench, launcher=there)
+            ranks = loop.starter(bench, settings)
+            ranks.keep_apart(mark)
+        campaign = going.campaign
         if begun is not None:
             begun(db, campaign.id)
             output = None if output is None else output / campaign.id
@@ -189,9 +199,9 @@ def _one(
                 err=True,
             )
         try:
-            with common.Bar(settings.budget_seconds) as bar:
+            with common.Bar(settings.budget) as bar:
                 lab = Laboratory(db, campaign.id, ranks, bar)
-                loop.Loop(lab, bench, campaign, settings, folder).run()
+                loop.Loop(lab, bench, campaign, settings, folder, earlier=going.earlier).run()
         except KeyboardInterrupt:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
             with contextlib.suppress(OSError):  # the terminal may be gone

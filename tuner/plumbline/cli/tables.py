@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.behind import Behind
 from plumbline.guidelines import Guidelines
 from plumbline.report import Report, timed_share
 from plumbline.saving import Saving
@@ -92,6 +93,9 @@ def of(
     if notes:
         yield Text()
         yield Text("\n".join(notes))
+    if report.behind:
+        yield Text()
+        yield behind(report.behind)
     remaining = report.remaining()
     if remaining and report.searches:
         yield Text()
@@ -149,6 +153,18 @@ def winners(report: Report) -> Table:
             f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
             ", ".join(winner.removes) or "-",
         )
+    return table
+
+
+def behind(found: Sequence[Behind]) -> Table:
+    """Cells that what was measured could make faster, and why it was not taken."""
+    table = _plain("Behind the best that was measured")
+    for name in ("function", "bytes", "in force", "times as long as", "the best", "why"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        best = one.best.replace("coll_tuned_", "")
+        own = one.in_force.replace("coll_tuned_", "")
+        table.add_row(one.function, str(one.bytes), own, f"{one.factor:.2f}", best, one.why)
     return table
 
 

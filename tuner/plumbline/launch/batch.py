@@ -19,6 +19,7 @@ import msgspec
 
 from plumbline import ending, process
 from plumbline.libraries import Family, Installation
+from plumbline.unmeasured import Unmeasured
 from plumbline_db import own
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
@@ -42,13 +43,13 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     poll_seconds: between questions to the scheduler, at most. exclusive: nobody else on the nodes.
     """
 
-    folder: str = ""
-    keep: bool = False
+    folder: Unmeasured[str] = ""
+    keep: Unmeasured[bool] = False
     setup: str = ""
     at_once: int = 1
-    resubmissions: int = 3
-    grace_seconds: float = 60.0
-    poll_seconds: float = 30.0
+    resubmissions: Unmeasured[int] = 3
+    grace_seconds: Unmeasured[float] = 60.0
+    poll_seconds: Unmeasured[float] = 30.0
     exclusive: bool = True
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from plumbline import process
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
 from plumbline.proof import for_ranks
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -37,7 +38,7 @@ class FluxTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `flux run`. flux: more options of flux batch, as in `--setattr=x=y`."""
 
     queue: str = ""
-    bank: str = ""
+    bank: Unmeasured[str] = ""
     start: Literal["mpirun", "flux"] = "flux"
     flux: tuple[str, ...] = ()
 

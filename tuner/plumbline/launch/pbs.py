@@ -13,6 +13,7 @@ from pathlib import Path
 
 from plumbline import process
 from plumbline.placement import Placement
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -38,7 +39,7 @@ class PbsTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `-W group_list=x`."""
 
     queue: str = ""
-    account: str = ""
+    account: Unmeasured[str] = ""
     chunk: str = ""
     qsub: tuple[str, ...] = ()
 

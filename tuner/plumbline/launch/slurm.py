@@ -16,6 +16,7 @@ from plumbline import process
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
 from plumbline.proof import for_ranks
+from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -63,8 +64,8 @@ class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `--reservation=x`."""
 
     partition: str = ""
-    account: str = ""
-    qos: str = ""
+    account: Unmeasured[str] = ""
+    qos: Unmeasured[str] = ""
     constraint: str = ""
     nodelist: str = ""
     start: Literal["mpirun", "srun"] = "mpirun"

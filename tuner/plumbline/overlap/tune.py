@@ -115,7 +115,7 @@ class Objective(Turns[Side]):
             lab,
             tables.compare_of(settings),
             alpha=settings.alpha,
-            budget_seconds=settings.budget_seconds,
+            has_time=lambda: lab.spent_seconds < settings.budget,
             tolerance=settings.tolerance,
         )
         self._grid = grid

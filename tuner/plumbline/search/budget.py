@@ -2,33 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+
 from plumbline.measure import Laboratory
-from plumbline.settings import BUDGET_SECONDS, Settings
+from plumbline.settings import Settings
 
-TOO_FEW = "round not opened"  # the kind of the event
+# Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
+TOO_FEW, NO_TIME = "round not opened", "budget used up"
+NOT_ASKED = "not searched"  # cells without a violation, which --all searches
 
-_MOST = 4  # times the budget that nobody named
+_TABLES = 4  # times what the first table has cost, where nobody named a budget
+_MOST = 4  # times what the usual budget is at first
+
+
+class _Limit:
+    """`until_seconds`: no search is opened later. The usual budget is at first several times what
+    the table of the library as it is has cost, so that it suits launches of any length; it grows by
+    half each time that a search has found something, up to _MOST times. One that is asked for stays
+    as it is."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.until_seconds = self._first = settings.budget
+        self._usual = isinstance(settings.budget_seconds, msgspec.UnsetType)
+
+    def measured(self, table_seconds: float) -> None:
+        if self._usual:
+            self._first = max(self._first, _TABLES * table_seconds)
+            self.until_seconds = self._first
+
+    def has_room(self, until: float) -> bool:
+        return until <= self._first * (1.5 if self._usual else 1)
+
+    def earned(self) -> None:
+        if self._usual:
+            self.until_seconds = min(_MOST * self._first, self.until_seconds + self._first / 2)
 
 
 class Budget:
-    """`until_seconds`: no search is opened later. The usual budget grows by half each time that a
-    search has found something, up to _MOST times; one that is asked for stays as it is."""
+    """`earlier` are the settings by which stored launches were decided upon: where these would have
+    answered otherwise, `parted` is told, once, and they count no more."""
 
-    def __init__(self, lab: Laboratory, settings: Settings) -> None:
-        self.until_seconds = settings.budget_seconds
+    def __init__(
+        self,
+        lab: Laboratory,
+        settings: Settings,
+        *,
+        earlier: Settings | None = None,
+        parted: Callable[[], None] = lambda: None,
+    ) -> None:
         self._lab = lab
-        self._asked = self.until_seconds
-        self._step = self.until_seconds / 2 if self.until_seconds == BUDGET_SECONDS else 0.0
-        self._most = _MOST * self.until_seconds
+        self._limit = _Limit(settings)
+        self._earlier = None if earlier is None else _Limit(earlier)
+        self._parted = parted
+
+    def measured(self) -> None:
+        """The table of the library as it is has come to its end."""
+        for one in self._limits():
+            one.measured(self._lab.spent_seconds)
 
     def left(self) -> bool:
-        return self._lab.spent_seconds < self.until_seconds
+        return self._says(lambda one: self._lab.spent_seconds < one.until_seconds)
 
     def has_room(self, seconds: float) -> bool:
         """Whether so much more comes to its end within what the budget was at first, and half of it
         where that may grow."""
-        return self._lab.spent_seconds + seconds <= self._asked + self._step
+        return self._says(lambda one: one.has_room(self._lab.spent_seconds + seconds))
+
+    def part(self, share: float) -> Callable[[], bool]:
+        """Whether a share of it is left, counted from now."""
+        begun = self._lab.spent_seconds
+        return lambda: self._says(
+            lambda one: self._lab.spent_seconds - begun < share * one.until_seconds
+        )
 
     def earned(self) -> None:
         """A search has found something."""
-        self.until_seconds = min(self._most, self.until_seconds + self._step)
+        for one in self._limits():
+            one.earned()
+
+    def _limits(self) -> list[_Limit]:
+        return [self._limit] if self._earlier is None else [self._limit, self._earlier]
+
+    def _says(self, of: Callable[[_Limit], bool]) -> bool:
+        answer = of(self._limit)
+        if self._earlier is not None and of(self._earlier) != answer:
+            self._earlier = None
+            self._parted()
+        return answer

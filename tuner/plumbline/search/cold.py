@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -93,7 +93,8 @@ def settings_of(
 class ColdHeat:
     """The launches of one heat; with `repeats` they repeat each other. `flaws` are the outcomes of
     candidates that gave no result. What fails is found by taking settings apart: the function whose
-    case was under way, or one half after the other, until one candidate is left."""
+    case was under way, or one half after the other, until one candidate is left. Functions that are
+    `whole` have one choice for all sizes: what ends launches at one of them is out."""
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class ColdHeat:
         *,
         references: Sequence[Target] = (),
         repeats: bool = False,
+        whole: Collection[str] = (),
     ) -> None:
         """`references`: of which some stand beside settings that should leave them alone."""
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
@@ -115,6 +117,7 @@ class ColdHeat:
         self._environment = environment
         self._anchors = anchors
         self._repeats = repeats
+        self._whole = whole
         self._active = []
         for number, (chosen, cells) in enumerate(settings_of(entries, company)):
             left = [one for one in references if company.unchanged(one.function, chosen)]
@@ -250,7 +253,8 @@ class ColdHeat:
             found = Flaw("failed", "a launch failed with this case under way")
             self.flaws[Target(case.function, case.bytes), candidate] = found
             left = self._left(setting)
-            if len(setting.cells) - len(left) < _STRIKES:
+            strikes = 1 if case.function in self._whole else _STRIKES
+            if len(setting.cells) - len(left) < strikes:
                 return [setting]
         for target in self._left(setting):
             found = Flaw("failed", f"launches fail with it in force: {run.reason}")

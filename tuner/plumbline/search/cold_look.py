@@ -4,7 +4,7 @@ found to be touched by its company (company.py)."""
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
@@ -33,6 +33,7 @@ class ColdLook:
         *,
         error: float,
         go_on: Callable[[], bool],
+        whole: Collection[str] = (),
     ) -> None:
         """`plain`: seconds under the library as it is; `error` of a log ratio between launches, 0:
         they repeat each other."""
@@ -47,6 +48,7 @@ class ColdLook:
         self._plain = plain
         self._error = error
         self._go_on = go_on
+        self._whole = whole
         # Intel MPI gets another barrier beside any candidate (libraries/intelmpi.py).
         self._references = _middles(
             target for target, one in plain if one == DEFAULT and target.function != "MPI_Barrier"
@@ -85,6 +87,7 @@ class ColdLook:
             self._company,
             references=self._references,
             repeats=not self._error,
+            whole=self._whole,
         )
         heat.round(0, self._go_on)
         self.suites += heat.suites

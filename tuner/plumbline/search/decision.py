@@ -24,7 +24,8 @@ class Decision(msgspec.Struct):
     measured from the second look on (`at_once`: from the first, as launches are dear). `racing` are
     the candidates that are measured in the next look, `reserve` those that take their places when
     none of them is left; `stopped` says why there is no next look, '' while it is open. `most`: it
-    gets no more looks than that (0: as many as the effort gives)."""
+    gets no more looks than that (0: as many as the effort gives). `untried`: what there was no time
+    for."""
 
     cells: list[Target]
     racing: list[Candidate]
@@ -33,6 +34,7 @@ class Decision(msgspec.Struct):
     at_once: bool = False
     reserve: list[Candidate] = []
     stopped: str = ""
+    untried: str = ""
     looks: int = 0
     most: int = 0
 

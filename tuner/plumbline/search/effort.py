@@ -36,8 +36,7 @@ class Effort(msgspec.Struct, frozen=True):
     A cold candidate is passed over if a variant of ours with the same messages is not within
     `alike` of the best: so far may the two be apart. Parameters: those of the `front` algorithms
     within `band` of the best, at most `proposals` a look, for at most `batches` looks, until one
-    gains less than `gain`. No more are proposed when the launches of the campaign have taken
-    `until_seconds`.
+    gains less than `gain`.
 
     `weights`: shares of cells (function, bytes) in the time of an application; without it all count
     alike."""
@@ -56,7 +55,6 @@ class Effort(msgspec.Struct, frozen=True):
     repeats: bool = False
     at_once: bool = False
     spread: float = SPREAD
-    until_seconds: float = math.inf
     weights: Mapping[tuple[str, int], float] | None = None
 
     def compare(self, log_ratios: Sequence[float]) -> Comparison:

@@ -150,13 +150,23 @@ class Heats:
         cold: dict[Target, list[Candidate]] = {}
         for target, candidates in entries.items():
             for one in dict.fromkeys(candidates):
-                if (target, one) in self.failed:
+                if (target, one) in self.failed or self._is_aside(target, one):
                     continue
                 if self.evidence.exact and self.evidence.knows(target, one):
                     continue
                 side = cold if self._menu.is_cold(target.function, one) else hot
                 side.setdefault(target, []).append(one)
         return hot, cold
+
+    def _is_aside(self, target: Target, candidate: Candidate) -> bool:
+        """Of those that share launches: it ended some, which is an outcome."""
+        why = ""
+        if not self._menu.is_cold(target.function, candidate):
+            case = candidate.case(target.function, target.bytes)
+            why = self._lab.aside.why(case, self._environment)
+        if why:
+            self.fail(target, candidate, Flaw("failed", why))
+        return bool(why)
 
     def _cases(
         self,
@@ -195,14 +205,14 @@ class Heats:
         series.advance()
         self.suites.append(suite)
         running = {(target, one) for target, those in entered.items() for one in those}
-        for dropped in series.dropped:
-            cell = (
-                Target(dropped.function, dropped.bytes),
-                Candidate(dropped.variant, dropped.knobs),
-            )
-            if cell in running:
-                self.fail(*cell, Flaw("failed", "a launch failed with this case under way"))
         lab = self._lab
+        for case in plan.cases:
+            cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
+            why = lab.aside.why(case, self._environment)
+            if case in series.dropped:
+                why = why or "a launch failed with this case under way"
+            if why and cell in running:
+                self.fail(*cell, Flaw("failed", why))
         for run in runs.listing(lab.db, lab.campaign, [suite]):
             for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence):
                 candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
@@ -257,6 +267,7 @@ class Heats:
             plain,
             error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
             go_on=self._go_on,
+            whole=[one.function for one in entered if self._menu.one_for_all_sizes(one.function)],
         )
         found = look.run(suite, entered)
         self.cold_suites += look.suites
@@ -274,7 +285,11 @@ class Heats:
         count = 1 if self.evidence.exact else -(-ENOUGH_ANCHORS // max(1, len(cold)))
         found = {}
         for target in cold:
-            names = self._menu.anchors(target.function)
+            names = [
+                one
+                for one in self._menu.anchors(target.function)
+                if not self._lab.aside.why(PlanCase(target.function, target.bytes, one))
+            ]
             known = {
                 name: seconds
                 for name in names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
@@ -75,7 +76,7 @@ def label(variant: str, knobs: dict[str, str]) -> str:
 def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     measured = [one for one in trials if one.ratio is not None]
     if not measured:
-        return "no candidate could be measured"
+        return _nothing(trials)
     best = min(measured, key=lambda one: one.ratio or 0.0)
     shown, text = best, f"{len(trials)} candidates; the fastest, "
     if winner is not None:
@@ -86,6 +87,24 @@ def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
     if shown.ratio_low is not None and shown.ratio_high is not None:
         text += f" [{shown.ratio_low:.2f}, {shown.ratio_high:.2f}]"
     return text + " of the default's time"
+
+
+_WITHOUT_TIMES = {
+    "wrong": "gave wrong results",
+    "failed": "ended launches",
+    "not_in_force": "was not in force",
+    "unsupported": "cannot be had there",
+}
+
+
+def _nothing(trials: Sequence[Trial]) -> str:
+    """Why no candidate has a time."""
+    if not trials:
+        return "no candidate was tried"
+    states = Counter(_WITHOUT_TIMES.get(one.state, one.state) for one in trials)
+    said = ", ".join(f"{count} {what}" for what, count in states.items())
+    first = next((one.detail for one in trials if one.detail), "")
+    return f"no candidate has a time: {said}" + (f" ({first})" if first else "")
 
 
 def is_of(trial: Trial, winner: Winner) -> bool:

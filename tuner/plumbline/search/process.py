@@ -6,7 +6,7 @@ take turns with launches that have the exported files alone (turns.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -117,13 +117,14 @@ class ProcessWide(Turns[Target]):
         cells: Sequence[Target],
         *,
         read_back: bool,
+        has_time: Callable[[], bool] = lambda: True,
         weights: Weights | None = None,
     ) -> None:
         super().__init__(
             lab,
             tables.compare_of(settings),
             alpha=settings.alpha,
-            budget_seconds=settings.budget_seconds,
+            has_time=has_time,
         )
         self._settings = settings
         self._cells = list(cells)

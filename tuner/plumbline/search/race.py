@@ -10,11 +10,12 @@ from what these have found (neighbours.py)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
+from plumbline.words import counted
 from plumbline_db.records import Trial
 from plumbline_exporters import mv2_ranges
 
@@ -55,17 +56,20 @@ class Race:
         changed: Collection[str] = (),
         earlier: neighbours.Earlier = neighbours.nothing,
         company: Company | None = None,
+        has_time: Callable[[], bool] = lambda: True,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
         `before`: with winners in force, what is known without them; `changed`: the functions that
         they are about. `earlier`: what was found for a cell elsewhere. `company`: who shares cold
-        launches, with what was learnt of that before."""
+        launches, with what was learnt of that before. `has_time`: whether parameters are still
+        proposed, and cold launches begun where launches repeat each other."""
         self.suite = suite
         self._lab = lab
         self._menu = menu
         self._plan = plan
         self._effort = effort
         self._earlier = earlier
+        self._time_is_left = has_time
         self._lasting = past is not None and not environment
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
@@ -99,7 +103,7 @@ class Race:
     def _has_time(self) -> bool:
         """Where one launch decides, a candidate that has none is not missed by others; elsewhere
         those that race together come to their end together."""
-        return not self._effort.repeats or self._lab.spent_seconds < self._effort.until_seconds
+        return not self._effort.repeats or self._time_is_left()
 
     def glance(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         """The same, up to the first look at which anything is claimed: where it is not clear by
@@ -122,15 +126,16 @@ class Race:
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions that of the faster one."""
-        found: dict[Target, tuple[float, str]] = {}
+        """Of a cell with two decisions that of the faster one; of equals, what had no time."""
+        found: dict[Target, tuple[float, bool, str]] = {}
         for one in self._decisions:
             leader = self._judge.leader(one)
             for cell in one.cells:
                 lead = self._evidence.lead(cell, leader)
-                known = found.get(cell, (math.inf, ""))
-                found[cell] = min(known, (0.0 if lead is None else lead.log, one.stopped))
-        return {cell: said for cell, (_, said) in found.items()}
+                log = 0.0 if lead is None else lead.log
+                known = found.get(cell, (math.inf, False, ""))
+                found[cell] = min(known, (log, not one.untried, one.stopped))
+        return {cell: said for cell, (*_, said) in found.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
         bound = self._bounds.get(target)
@@ -158,6 +163,10 @@ class Race:
             self._add(cell, [one for one in self._first(cell) if one.variant not in mockups])
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
+
+    def trials(self, target: Target) -> list[Trial]:
+        """What is known of a cell, also of one that only raced along."""
+        return self._trials(target)
 
     def measure(
         self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0
@@ -196,7 +205,7 @@ class Race:
             for one in self._open():
                 one.looks += 1
             self._learn()
-            going_on = refine and self._lab.spent_seconds < self._effort.until_seconds
+            going_on = refine and self._time_is_left()
             if not going_on:
                 self._exploring.end()
             self._advance(refine=going_on)
@@ -310,7 +319,8 @@ class Race:
             one.racing += ranges
             looked = one.looks > 1 or not one.guards or not one.racing
             if looked and not ranges and not self._exploring.explores(one):
-                one.stopped = self._judge.stop(one)
+                one.untried = self._untried(one)
+                one.stopped = one.untried or self._judge.stop(one)
         self._admit()
 
     def _by_range(self, of: Decision) -> list[Candidate]:
@@ -324,6 +334,18 @@ class Race:
             return []
         found = ranged.candidate(knob, {cell.bytes: self._trials(cell) for cell in of.all_cells})
         return [found] if found and found not in known else []
+
+    def _untried(self, one: Decision) -> str:
+        """Says so where there was no time for candidates; '' where there was."""
+        waiting = [
+            each
+            for each in one.racing
+            if self._judge.lead(one, each) is None
+            and not any(self._heats.is_out(cell, each) for cell in one.all_cells)
+        ]
+        if not waiting or self._has_time():
+            return ""
+        return f"the budget was used up before {counted(len(waiting), 'candidate')} could be tried"
 
     def _borrow(self) -> None:
         """What leads at a neighbouring size races here too."""

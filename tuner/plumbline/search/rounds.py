@@ -8,6 +8,7 @@ its place gets a second choice (second_choice.py)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -15,7 +16,7 @@ import msgspec
 
 from plumbline.application import worth
 from plumbline.launch.simulated import MANY
-from plumbline.measure import Laboratory
+from plumbline.measure import PUT_ASIDE, Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import BARRIER, OWN_BARRIER, Settings
 from plumbline.words import counted
@@ -32,9 +33,13 @@ from .evidence import Evidence, spread_of
 from .heat import Past
 from .order import Neighbours, Order
 from .race import ONE_LAUNCH, Effort, Race, Target
+from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
 from .select import Trials, choose
 from .select import winners as select
+
+_RESCUE = 0.1  # of the budget
+_WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 class Rounds:
@@ -72,6 +77,7 @@ class Rounds:
         self._sizes = sizes
         self._weights = settings.weights(sizes)
         self._searched: set[Target] = set()
+        self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
         self._seconds = SecondChoices(menu, sizes, self._select)
         self._past: Past | None = None
@@ -83,7 +89,49 @@ class Rounds:
         found = set(violated(verdicts))
         if self._settings.tunes_all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
-        return worth(sorted(found - self._searched), self._weights)
+        return worth(sorted(self._there(found - self._searched)), self._weights)
+
+    def rescue(self, number: int) -> None:
+        """Once for each cell where the library's own call ends launches: what of the library works
+        there, as far as a share of the budget goes."""
+        has_time = self._budget.part(_RESCUE)
+        for function, size in self._lab.aside.calls():
+            cell = Target(function, size)
+            if cell in self._searched or size not in self._sizes.get(function, ()):
+                continue
+            self._searched.add(cell)
+            found = rescue(
+                self._lab, self._menu, self._plan, cell, number, self._settings.ppn, has_time
+            )
+            searches.put(self._lab.db, self._lab.campaign, found)
+            self._event(PUT_ASIDE, f"{function} at {size} B: {found.reason}")
+
+    def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
+        """Which measured cells no search was opened for, and what is known to be faster there than
+        what answers them; '' where there are none."""
+        every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
+        out = {*self._searched, *violated(table)}
+        left = [one for one in self._there(every) if one not in out]
+        faster = []
+        for cell in left:
+            known = {(one.variant, *one.knobs.items()): one for one in self._along.get(cell, ())}
+            best = min((one for one in known.values() if one.ratio), key=_ratio, default=None)
+            winner = outcome.deciding(winners, cell)
+            own = [one for one in known.values() if winner and outcome.is_of(one, winner)]
+            factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
+            if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
+                what = outcome.label(best.variant, best.knobs)
+                faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
+        if not left or not self._searched or self._settings.tunes_all:
+            return ""
+        functions = Counter(one.function for one in left)
+        where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
+        said = f"{counted(len(left), 'cell')} without a violation: {where}; --all searches them"
+        return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
+
+    def _there(self, cells: Iterable[Target]) -> list[Target]:
+        """Those where the library's own call can be measured."""
+        return [one for one in cells if not self._lab.aside.how(one.function, one.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -112,7 +160,9 @@ class Rounds:
             for target in targets:
                 if self._menu.one_for_all_sizes(target.function):
                     entered |= dict.fromkeys(
-                        Target(target.function, size) for size in self._sizes[target.function]
+                        self._there(
+                            Target(target.function, size) for size in self._sizes[target.function]
+                        )
                     )
             self._searched |= set(targets)
             close = Neighbours(verdicts, self._settings.tolerance)
@@ -287,7 +337,6 @@ class Rounds:
             at_once=self._at_once,
             alpha=settings.alpha,
             tolerance=settings.tolerance,
-            until_seconds=self._budget.until_seconds,
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
@@ -303,6 +352,7 @@ class Rounds:
             changed=[one.function for one in in_force],
             earlier=earlier,
             company=self._company,
+            has_time=self._budget.left,
         )
 
     def _known(self) -> Past:
@@ -337,16 +387,18 @@ class Rounds:
         without = idle(menu, [*targets, *beside], entered, verdicts)
         for more in (self._seconds.refused, barred or {}):
             without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
+        along: list[Target] = []
+        if race.knows_more:
+            along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
         trials = race.run(
             entered,
             refine=refine,
             without=without,
             bounds=bound,
             beside=[one for one in entered if one not in targets and one not in beside],
-            along=near(verdicts, self._sizes, {*self._searched, *entered})
-            if race.knows_more
-            else (),
+            along=along,
         )
+        self._along |= {one: race.trials(one) for one in along}
         self._compare_duplicate(race)
         if race.passed_over:
             said = (
@@ -388,6 +440,10 @@ class Rounds:
             )
             searches.put(self._lab.db, self._lab.campaign, record)
         return found
+
+
+def _ratio(trial: Trial) -> float:
+    return trial.ratio or 1.0
 
 
 def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:

@@ -57,8 +57,8 @@ class Entered(msgspec.Struct, Generic[Key]):
 
 
 class Turns(ABC, Generic[Key]):
-    """`tolerance`: by so much a cell may be slower beyond doubt. Nothing new is begun after
-    `budget_seconds` inside launches."""
+    """`tolerance`: by so much a cell may be slower beyond doubt. Nothing new is begun when there is
+    no more time."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Turns(ABC, Generic[Key]):
         compare: Callable[[Sequence[float], float], Comparison],
         *,
         alpha: float,
-        budget_seconds: float,
+        has_time: Callable[[], bool],
         tolerance: float = 0.0,
     ) -> None:
         self._lab = lab
         self._compare = compare
         self._alpha = alpha
-        self._budget_seconds = budget_seconds
+        self._has_time = has_time
         self._tolerance = tolerance
 
     @abstractmethod
@@ -114,7 +114,7 @@ class Turns(ABC, Generic[Key]):
             for turn in range(done, launches):
                 plain.advance()
                 for one in left:
-                    if one.sequence or self._within_budget():
+                    if one.sequence or self._has_time():
                         self._launch(one, turn, environment)
             done = launches
             left = [one for one in left if one.sequence]
@@ -228,12 +228,12 @@ class Turns(ABC, Generic[Key]):
             detail=one.flaw or detail,
         )
 
-    def _within_budget(self) -> bool:
-        return self._lab.spent_seconds < self._budget_seconds
-
     def _launch(self, one: Entered[Key], turn: int, environment: Mapping[str, str]) -> None:
         """The launch of a value in a turn; one that fails is tried again."""
         plan = self.plan(one.value)
+        aside = self._lab.aside
+        cases = tuple(case for case in plan.cases if not aside.why(case, environment))
+        plan = msgspec.structs.replace(plan, cases=cases)
         extra = in_force_beside(environment, self._lab.starter.family, one.value)
         while not one.flaw:
             named = msgspec.structs.replace(

@@ -1,0 +1,159 @@
+"""A campaign that is asked for again with other limits goes on with what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline import campaign as loop
+from plumbline import identity
+from plumbline.going_on import GoingOn, go_on
+from plumbline.measure import Laboratory
+from plumbline.search.budget import Budget
+from plumbline.settings import Settings, load
+from plumbline_db import campaigns, runs, searches, verdicts
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Run
+from tests.tuner import planted
+from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
+
+FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384]}
+
+
+def settings(**changes: Any) -> Settings:
+    return planted.settings(**FEW | changes)
+
+
+def asked(db: Database, folder: Path, starter: SimulatedStarter, wanted: Settings) -> Campaign:
+    """As the command does it."""
+    going = begun(db, starter, wanted)
+    if going.campaign.state == "finished":
+        return going.campaign
+    lab = Laboratory(db, going.campaign.id, starter)
+    within, earlier = going.settings, going.earlier
+    return loop.Loop(lab, bench(), going.campaign, within, folder, earlier=earlier).run()
+
+
+def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
+    there = identity.begin(db, bench(), wanted, new=False)
+    return go_on(db, there, wanted, starter)
+
+
+def own(db: Database, campaign: Campaign) -> list[Run]:
+    found = runs.listing(db, campaign.id)
+    return [one for one in found if not one.suite.startswith(runs.PARTED)]
+
+
+def machine(**more: Any) -> SimulatedStarter:
+    return SimulatedStarter(planted.costs(), **more)
+
+
+def test_a_budget_that_rises_goes_on_with_what_is_there(tmp_path: Path, db: Database) -> None:
+    """What it comes to is what it would have been with that budget from the start."""
+    short = asked(db, tmp_path, machine(), settings(budget_seconds=5.0))
+    before = own(db, short)
+    assert short.state == "finished" and not searches.all_searches(db, short.id)
+    starter = machine()
+    longer = asked(db, tmp_path, starter, settings(budget_seconds=1000.0))
+    assert (longer.id, longer.state) == (short.id, "finished")
+    assert own(db, longer)[: len(before)] == before
+    assert all(suite.partition("-")[0] != "before" for suite, _ in starter.launches)
+    assert verdicts.get(db, longer.id, "after") and searches.all_searches(db, longer.id)
+    with Database.open(tmp_path / "other.db", write=True) as other:
+        fresh = asked(other, tmp_path / "fresh", machine(), settings(budget_seconds=1000.0))
+        assert [(one.suite, one.sequence, one.plan) for one in own(other, fresh)] == [
+            (one.suite, one.sequence, one.plan) for one in own(db, longer)
+        ]
+    # Again, with less, and with none that is named: nothing is done anew.
+    for less in ({"budget_seconds": 7.0}, {"budget_seconds": 1000.0}):
+        again = asked(db, tmp_path, machine(stop_after=0), settings(**less))
+        assert again == longer
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_interrupted_on_the_other_way_it_goes_on_there(
+    tmp_path: Path, db: Database, kept: int
+) -> None:
+    """Fourteen seconds see the table and some of the search; the rest was decided upon without
+    more time, and stays under another name."""
+    first = asked(db, tmp_path, machine(), settings(budget_seconds=14.0))
+    done = own(db, first)
+    assert any(one.suite.startswith("confirm") for one in done)
+    wanted = settings(budget_seconds=1000.0)
+    with pytest.raises(Interrupted):
+        asked(db, tmp_path, machine(stop_after=kept), wanted)
+    found = asked(db, tmp_path, machine(), wanted)
+    assert found.id == first.id
+    with Database.open(tmp_path / "other.db", write=True) as other:
+        fresh = asked(other, tmp_path / "fresh", machine(), wanted)
+        assert [(one.suite, one.plan) for one in own(other, fresh)] == [
+            (one.suite, one.plan) for one in own(db, found)
+        ]
+    parted = {one.suite for one in runs.listing(db, found.id)} - {
+        one.suite for one in own(db, found)
+    }
+    assert all(name.startswith("parted-1-") for name in parted) and parted
+
+
+def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Database) -> None:
+    class Slow(SimulatedStarter):
+        """Launches that end when their time is up, from the fourth on."""
+
+        def start(self, campaign, suite, sequence, *more, **named):  # type: ignore[no-untyped-def]
+            run, records = super().start(campaign, suite, sequence, *more, **named)
+            if sequence < 3:
+                return run, records
+            reason = "not at its end after 120 s, but going on"
+            raise_after = len(self.launches) > 5
+            if raise_after:
+                raise Interrupted
+            return msgspec.structs.replace(run, outcome="failed", reason=reason), []
+
+    with pytest.raises(Interrupted):
+        asked(db, tmp_path, Slow(planted.costs()), settings())
+    (there,) = campaigns.all_campaigns(db)
+    assert [one.outcome for one in own(db, there)] == ["finished"] * 3 + ["failed"] * 2
+    going = begun(db, machine(), settings(launch_timeout_seconds=60.0))
+    assert going.settings.launch_timeout_seconds == 120.0 and len(own(db, there)) == 5
+    found = asked(db, tmp_path, machine(), settings(launch_timeout_seconds=600.0))
+    assert found.id == there.id and "600" in found.settings
+    assert {one.outcome for one in own(db, found)} == {"finished"}
+    assert [one.sequence for one in own(db, found)][:5] == [0, 1, 2, 3, 4]
+
+
+# --- the usual budget -----------------------------------------------------------------------------
+
+
+def test_the_usual_budget_grows_with_what_launches_cost(db: Database, campaign: Campaign) -> None:
+    for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
+        lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+        budget = Budget(lab, load(None, {"nprocs": 4} | place))
+        lab.spent_seconds = 10.0
+        budget.measured()
+        lab.spent_seconds = least - 1
+        assert budget.left()
+        lab.spent_seconds = least
+        assert not budget.left()
+    # Nine launches of a minute: a table of 540 s.
+    budget = Budget(lab, load(None, {"nprocs": 4}))
+    lab.spent_seconds = 540.0
+    budget.measured()
+    assert budget.left() and budget.has_room(1000.0)
+    lab.spent_seconds = 4 * 540.0
+    assert not budget.left()
+    budget.earned()
+    assert budget.left()
+    named = Budget(lab, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
+    named.measured()
+    assert not named.left()
+
+
+def test_dear_launches_do_not_keep_a_campaign_from_searching(tmp_path: Path, db: Database) -> None:
+    """Twenty seconds a launch: the table alone takes more than was the budget."""
+    usual = msgspec.structs.replace(settings(), budget_seconds=msgspec.UNSET)
+    finished = asked(db, tmp_path, machine(seconds=20.0), usual)
+    assert searches.all_searches(db, finished.id)
+    assert not any(one.verdict == "violated" for one in verdicts.get(db, finished.id, "after"))

@@ -1,0 +1,105 @@
+"""Which keys of a campaign file make another campaign, and which do not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline import identity, unmeasured
+from plumbline.application import Application
+from plumbline.hosts import Hosts
+from plumbline.launch.flux import FluxTable
+from plumbline.launch.pbs import PbsTable
+from plumbline.launch.slurm import SlurmTable
+from plumbline.settings import PLACES, Settings
+from plumbline.simulation import Simulation
+from plumbline_db.connection import Database
+from tests.tuner import planted
+from tests.tuner.simulated import bench
+
+JOBS = {"folder", "keep", "resubmissions", "grace_seconds", "poll_seconds"}
+JUDGED: dict[type[msgspec.Struct], set[str]] = {
+    Settings: {"budget_seconds", "launch_timeout_seconds"},
+    Simulation: {"case_seconds"},
+    Hosts: {"folder"},
+    SlurmTable: JOBS | {"account", "qos"},
+    PbsTable: JOBS | {"account"},
+    FluxTable: JOBS | {"bank"},
+    Application: set(),
+}
+# How one waits, spends and pays is told by these words: a new key of such a name is to be judged.
+WORDS = ("budget", "timeout", "poll", "grace", "retries", "resubmissions", "wait", "keep")
+# What changes how much is measured, or what is beside it, changes what is found.
+MEASURED = {"launches", "launches_max", "rounds", "blocks", "reps", "at_once", "setup"}
+
+
+def test_every_key_is_judged() -> None:
+    for table, names in JUDGED.items():
+        assert unmeasured.names(table) == names, table
+        assert not names & MEASURED
+        told = {one for one in table.__struct_fields__ if any(word in one for word in WORDS)}
+        assert told <= names
+    tables = {Settings.__annotations__[key].split(" ")[0] for key in (*PLACES, "profile")}
+    assert tables == {table.__name__ for table in JUDGED} - {"Settings"}
+
+
+# Another value of each key, where what is derived from its own does not do.
+OTHERS = {
+    "type": "MPI_INT",
+    "op": "MPI_SUM",
+    "guidelines": ["GL12"],
+    "functions": ["MPI_Bcast"],
+    "launches_max": 50,
+    "variants": ["gather_binomial"],
+    "use": "loop",
+    "sync": "window",
+    "nodes": 2,
+    "bind": "core",
+    "map_by": "node",
+    "environment": {"A": "b"},
+    "preload": [__file__],
+    "settings": True,
+    "all": True,
+    "sizes": [1, 2],
+    "nprocs": 8,
+}
+
+
+def other(name: str, value: object) -> object:
+    if name in OTHERS:
+        return OTHERS[name]
+    if isinstance(value, bool):
+        return not value
+    return value / 2 if isinstance(value, float) else value + 1  # type: ignore[operator]
+
+
+def test_those_that_measure_nothing_leave_the_campaign_what_it_is(db: Database) -> None:
+    settings = msgspec.structs.replace(planted.settings(), budget_seconds=1000.0)
+    own = identity.begin(db, bench(), settings, new=False)
+    for name in Settings.__struct_fields__:
+        if name in (*PLACES, "profile"):
+            continue
+        changed = {name: other(name, getattr(settings, name))}
+        found = identity.begin(db, bench(), msgspec.structs.replace(settings, **changed), new=False)
+        assert (found.id == own.id) == (name in JUDGED[Settings]), name
+
+
+@pytest.mark.parametrize("place", [*PLACES])
+def test_the_same_in_tables(place: str) -> None:
+    made = {
+        "simulate": Simulation(library="ompi"),
+        "hosts": Hosts(names=["a"]),
+        "slurm": SlurmTable(start="srun", mpi="pmi2"),
+        "pbs": PbsTable(),
+        "flux": FluxTable(),
+    }[place]
+    settings = msgspec.structs.replace(planted.settings(), **{place: made})
+    own = unmeasured.without(settings)
+    for name in made.__struct_fields__:
+        value = getattr(made, name)
+        if name == "file" or (not isinstance(value, bool | int | float) and value != ""):
+            continue
+        text = {"platform": "a.xml"}.get(name, "/x" if name == "folder" else "x")
+        table = msgspec.structs.replace(made, **{name: text if value == "" else other(name, value)})
+        changed = unmeasured.without(msgspec.structs.replace(settings, **{place: table}))
+        assert (changed == own) == (name in JUDGED[type(made)]), name

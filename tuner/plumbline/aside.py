@@ -1,0 +1,89 @@
+"""Calls that end launches: put aside for the rest of a campaign, with all that makes the same call.
+
+Where it is the library's own call, nothing else of its function can be checked at that size either,
+for it is compared with this call; and a mock-up that is made of the function passes its message on
+to it. Winners in force that answer the call lift that: then it is another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from plumbline.plan import PlanCase, named
+
+LIBRARY = ("default", "library")  # variants that are the library's own call
+
+# Whether winners in force answer the library's call of a function at a volume.
+Answers = Callable[[str, int], bool]
+Environment = Mapping[str, str]
+
+
+class _Call(msgspec.Struct, frozen=True):
+    function: str
+    bytes: int
+    ranks: int
+    variant: str = LIBRARY[0]
+    knobs: tuple[tuple[str, str], ...] = ()
+
+
+class Aside:
+    """Those of one campaign. `made_of`: the functions that a mock-up calls."""
+
+    def __init__(self) -> None:
+        self.made_of: Mapping[str, Collection[str]] = {}
+        self._how: dict[_Call, str] = {}
+        self._answered: dict[frozenset[tuple[str, str]], Answers] = {}
+
+    def put(self, case: PlanCase, how: str) -> None:
+        """`how` launches have ended with `case` under way."""
+        self._how.setdefault(_call(case), how)
+
+    def in_force(self, environment: Environment, answers: Answers) -> None:
+        """What exported files do, where `environment` puts them in force."""
+        self._answered[frozenset(environment.items())] = answers
+
+    def is_as_it_is(self, environment: Environment) -> bool:
+        """Whether no exported files are in force."""
+        return frozenset(environment.items()) not in self._answered
+
+    def why(self, case: PlanCase, environment: Environment | None = None) -> str:
+        """Why a case is not measured in such a launch; '' where it is."""
+        call = _call(case)
+        for one in (call, *self._inside(call)):
+            if one in self._how and not self._answers(environment or {}, one):
+                what = "it ends" if one == call else f"{_name(one)} ends"
+                return f"{what} launches ({self._how[one]})"
+        return ""
+
+    def how(self, function: str, bytes_: int) -> str:
+        """How launches end with the library's own call under way; '' where they do not."""
+        return self._how.get(_Call(function, bytes_, 0), "")
+
+    def calls(self) -> list[tuple[str, int]]:
+        """The library's own calls on all ranks that end launches: function and volume."""
+        return [
+            (one.function, one.bytes)
+            for one in self._how
+            if one == _Call(one.function, one.bytes, 0)
+        ]
+
+    def _inside(self, call: _Call) -> list[_Call]:
+        """The library's own calls that are made when this one is measured."""
+        parts = self.made_of.get(call.variant.partition(":")[0], ())
+        return [_Call(name, call.bytes, call.ranks) for name in (call.function, *parts)]
+
+    def _answers(self, environment: Environment, call: _Call) -> bool:
+        answers = self._answered.get(frozenset(environment.items()))
+        own = call.variant == LIBRARY[0] and not call.knobs
+        return own and answers is not None and answers(call.function, call.bytes)
+
+
+def _call(case: PlanCase) -> _Call:
+    own = case.variant in LIBRARY
+    variant = LIBRARY[0] if own else case.variant
+    return _Call(case.function, case.bytes, case.ranks, variant, case.knobs)
+
+
+def _name(call: _Call) -> str:
+    return named(call.function, call.variant, dict(call.knobs), call.bytes, call.ranks)

@@ -1,0 +1,95 @@
+"""A campaign that is there is asked for again, with other values of keys that change no measurement
+(unmeasured.py): by which it goes on, and with which of its launches.
+
+Limits rise, and never fall: what is there may have been measured within the higher one. Launches
+that a lower limit has cut short are made again, and what was decided after them is decided anew; of
+a budget that rises, the launches stay up to the first decision that comes out otherwise
+(search/budget.py)."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import msgspec
+
+from plumbline.identity import text_of
+from plumbline.settings import Settings, stored
+from plumbline.starter import NO_END, Starter
+from plumbline_db import campaigns, cost, runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Run
+
+_TOO_LONG = re.compile(rf"(?:{'|'.join(NO_END)}) ([\d.e+]+) s")
+# What launch/pool.py says of a case that it has given up.
+_GIVEN_UP = re.compile(r"its simulation takes more than ([\d.e+]+) s of a processor")
+
+
+class GoingOn(msgspec.Struct, frozen=True):
+    """How the campaign goes on: `settings`, and the `earlier` ones, where launches were decided
+    upon by another budget."""
+
+    campaign: Campaign
+    settings: Settings
+    earlier: Settings | None = None
+
+
+def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> GoingOn:
+    """`campaign` is that of these settings, but for limits."""
+    had = stored(campaign.settings)
+    settings = _raised(db, campaign, had, asked)
+    if settings == had:
+        return GoingOn(campaign, had)
+    other_budget = settings.budget_seconds != had.budget_seconds
+    cut = _first_cut_short(db, campaign, had, settings)
+    if cut is not None or other_budget:
+        campaigns.reopen(db, campaign.id)
+    if cut is not None:
+        before = [one.id for one in runs.listing(db, campaign.id)]
+        for id in runs.part(db, campaign.id, kept=before[: before.index(cut.id)]):
+            ranks.refused(id)
+    # The budget is kept from where it makes a difference.
+    within = msgspec.structs.replace(settings, budget_seconds=had.budget_seconds)
+    campaign = campaigns.settle(db, campaign.id, text_of(within))
+    return GoingOn(campaign, settings, had if other_budget else None)
+
+
+def _raised(db: Database, campaign: Campaign, had: Settings, asked: Settings) -> Settings:
+    """`asked`, with the limits that were there where these are higher. The usual budget depends on
+    what was found: one that is named is higher if it is more than all launches have taken."""
+    budget = asked.budget_seconds
+    least = had.budget_seconds
+    if isinstance(least, msgspec.UnsetType):
+        least = cost.cost(db, campaign.id).seconds
+    if isinstance(budget, msgspec.UnsetType) or budget <= least:
+        budget = had.budget_seconds
+    simulate = asked.simulate
+    if not isinstance(simulate, msgspec.UnsetType) and had.simulation is not None:
+        limits = (had.simulation.case_seconds, simulate.case_seconds)
+        longest = max(limits, key=lambda one: one or math.inf)
+        simulate = msgspec.structs.replace(simulate, case_seconds=longest)
+    return msgspec.structs.replace(
+        asked,
+        budget_seconds=budget,
+        launch_timeout_seconds=max(had.launch_timeout_seconds, asked.launch_timeout_seconds),
+        simulate=simulate,
+    )
+
+
+def _first_cut_short(
+    db: Database, campaign: Campaign, had: Settings, settings: Settings
+) -> Run | None:
+    """The first launch that was ended, or a case of which was given up, by a limit that is higher
+    now."""
+    longer = settings.launch_timeout_seconds > had.launch_timeout_seconds
+    cases = settings.simulation != had.simulation
+    for run in runs.listing(db, campaign.id) if longer or cases else []:
+        if run.suite.startswith(runs.PARTED):
+            continue
+        ended = _TOO_LONG.match(run.reason) if longer else None
+        if ended and float(ended[1]) < settings.launch_timeout_seconds:
+            return run
+        checks = runs.checks(db, campaign.id, run.suite, run.sequence) if cases else []
+        if any(_GIVEN_UP.match(check.detail) for _, check in checks):
+            return run
+    return None
