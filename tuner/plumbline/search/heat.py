@@ -206,10 +206,10 @@ class Heats:
         self.suites.append(suite)
         running = {(target, one) for target, those in entered.items() for one in those}
         lab = self._lab
-        for case in plan.cases:
-            cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
-            why = lab.aside.why(case, self._environment)
-            if case in series.dropped:
+        for one in plan.cases:
+            cell = Target(one.function, one.bytes), Candidate(one.variant, one.knobs)
+            why = lab.aside.why(one, self._environment)
+            if one in series.dropped:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
                 self.fail(*cell, Flaw("failed", why))
