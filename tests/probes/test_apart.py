@@ -68,7 +68,7 @@ def linked(prefix: Path, build: Path, program: Path) -> list[str]:
 
 @pytest.mark.mpi
 def test_an_mpi_library_with_an_hwloc_of_its_own(with_own_hwloc: MpichProbe) -> None:
-    """Its MPI_Init aborts where it meets others' functions; its own abort where others call."""
+    """Its MPI_Init aborts where it meets another's functions; its own do where others call them."""
     probe = with_own_hwloc
     done = probe.start([*probe.command(2, {}), str(probe.binary), "system"])
     assert (done.code, done.stderr) == (0, "")
