@@ -56,11 +56,12 @@ static const char *const case_tokens[] = {
     "use=loop",
     "calls=7",
     "least=404",
+    "mean=606",
 };
 enum {
     SET_TOKENS = sizeof set_tokens / sizeof *set_tokens,
     CASE_TOKENS = sizeof case_tokens / sizeof *case_tokens,
-    TIMED_TOKENS = CASE_TOKENS - 2, /* of a case that is no trial */
+    TIMED_TOKENS = CASE_TOKENS - 3, /* of a case that is no trial */
 };
 
 struct text {
@@ -122,10 +123,11 @@ static void describe(const char *source, struct text *text)
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
-            snprintf(line, sizeof line, "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s\n",
-                     c->id, (int)c->function, c->variant_name, c->variant != NULL, c->config,
-                     c->bytes, c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks,
-                     c->use ? c->use->name : "-");
+            snprintf(line, sizeof line,
+                     "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s %d %lld %lld\n", c->id,
+                     (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
+                     c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks,
+                     c->use ? c->use->name : "-", c->calls, c->least, c->mean);
             add(text, line);
         }
     }
