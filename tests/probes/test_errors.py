@@ -179,7 +179,7 @@ def test_a_function_of_the_library_that_refuses_fails_the_calls_that_come_to_it(
     probe: Probe,
 ) -> None:
     """While results are checked: the same function serves mpirun's and MPI's own end."""
-    lines = "set blocks=1 reps=1\n"
+    lines = "set blocks=1\n"
     for number, function in enumerate(("MPI_Bcast", "MPI_Reduce", "MPI_Scan")):
         lines += f"case id={number} function={function} bytes=64\n"
     launch = probe.run(lines, 2, {"PLUMBLINE_REFUSES": "PMPI_Bcast,PMPI_Scan"})
