@@ -15,14 +15,17 @@
 
 enum { SHUFFLES = 2000, MOST = 32 };
 
-/* One value for each key, none of them the default. A stopping rule stands in place of blocks, a
- * plain loop in place of global run times, of what belongs to start schemes, and of ways of use. */
+/* One value for each key, none of them the default. Only a simulated machine has cycles. A stopping
+ * rule stands in place of blocks, a plain loop in place of global run times, of what belongs to
+ * start schemes, and of ways of use. */
 static const char *const set_tokens[] = {
     "run=r",
     "seed=77",
     "blocks=3",
     "warmup=2",
     "rewarm=4",
+    "settle=44",
+    "cycle=6",
     "sync=window",
     "clock=monotonic",
     "clock_sync=skampi",
@@ -112,13 +115,13 @@ static void describe(const char *source, struct text *text)
         add(text, line);
     } else {
         snprintf(line, sizeof line,
-                 "%s %" PRIu64 " %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64
+                 "%s %" PRIu64 " %d %d %d %d %s %s %s %d %d %d %d %" PRId64 " %d %" PRId64
                  " %s %d %" PRId64 " %s\n",
-                 plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.sync->name,
-                 plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms, plan.clock_multiple,
-                 (int)plan.runtime, (int)plan.knobs, plan.window_ns, (int)plan.cache,
-                 plan.budget_ms, plan.plain ? plan.plain->name : "-", (int)plan.arrivals.kind,
-                 plan.arrivals.ns, plan.use ? plan.use->name : "-");
+                 plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.settle,
+                 plan.sync->name, plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms,
+                 plan.clock_multiple, (int)plan.runtime, (int)plan.knobs, plan.window_ns,
+                 (int)plan.cache, plan.budget_ms, plan.plain ? plan.plain->name : "-",
+                 (int)plan.arrivals.kind, plan.arrivals.ns, plan.use ? plan.use->name : "-");
         add(text, line);
         describe_rule(text, &plan.nrep);
         for (int i = 0; i < plan.case_count; i++) {
@@ -238,10 +241,13 @@ static bool each_key_counts(const char *const *tokens, int count)
 int main(void)
 {
     const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST], *trial[MOST];
-    int block_count = without(set_tokens, SET_TOKENS, "plain", blocks);
+    int block_count = without(set_tokens, SET_TOKENS, "cycle", blocks);
+    block_count = without(blocks, block_count, "plain", blocks);
     int fixed_count = without(blocks, block_count, "nrep", fixed);
     int ruled_count = without(blocks, block_count, "blocks", ruled);
-    int loop_count = without(set_tokens, SET_TOKENS, "nrep", loops);
+    int loop_count = without(set_tokens, SET_TOKENS, "cycle", loops);
+    loop_count = without(loops, loop_count, "nrep", loops);
+    loop_count = without(loops, loop_count, "settle", loops);
     loop_count = without(loops, loop_count, "runtime", loops);
     loop_count = without(loops, loop_count, "sync", loops);
     loop_count = without(loops, loop_count, "clock_", loops);
