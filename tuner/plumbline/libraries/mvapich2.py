@@ -65,8 +65,8 @@ class Mvapich2:
     simulates = False
     reports_all = False
     untried = (
-        "MVAPICH2 was run by Plumbline as 2.3.7 on one node without an adapter: what it does between "
-        "nodes, and what other versions do, follows their source"
+        "MVAPICH2 was run by Plumbline as 2.3.7 on one node without an adapter: what it does "
+        "between nodes, and what other versions do, follows their source"
     )
 
     def find(
