@@ -49,7 +49,7 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
-    assert "MVAPICH2 was never run" in of["libraries"][1].text
+    assert "MVAPICH2 was run by Plumbline as 2.3.7" in of["libraries"][1].text
     assert "will be made" in of["database"][0].text
     assert not (tmp_path / "state").exists()
 

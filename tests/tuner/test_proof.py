@@ -403,17 +403,19 @@ class Refusing(OpenMpi):
 
 
 @pytest.mark.parametrize(("deaf", "missed"), [("", []), ("513", [PlanCase("MPI_Bcast", 1024)])])
+@pytest.mark.parametrize("answer", ["error", "wrong"])
 def test_each_range_of_a_value_must_be_noticed_at_one_of_its_sizes(
-    deaf: str, missed: list[PlanCase]
+    deaf: str, missed: list[PlanCase], answer: str
 ) -> None:
-    """At 1024 B the library takes another algorithm, for it knows better; that is no harm."""
+    """At 1024 B the library takes another algorithm, for it knows better; that is no harm. A Reduce
+    of MVAPICH2 swallows the error of its algorithm, so that the result is wrong."""
     asked: list[list[int]] = []
 
     def try_out(_: str, __: int, plan: Plan, environment: Mapping[str, str]) -> proof.Outcomes:
         asked.append([one.bytes for one in plan.cases])
         heard = environment["REFUSES"] != deaf
         return {
-            (one.function, one.bytes): "error" if heard and one.bytes != 1024 else "ok"
+            (one.function, one.bytes): answer if heard and one.bytes != 1024 else "ok"
             for one in plan.cases
         }
 

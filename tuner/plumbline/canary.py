@@ -18,7 +18,7 @@ class Canary(msgspec.Struct, frozen=True):
     sizes from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
     (`cells`), or the launch as a whole; `nothing`: the library ignores in silence what it does not
     take, so that there is none, and that is said. `one_of`: it is enough that one of the measured
-    sizes fails, as the library knows better at others.
+    sizes fails, as the library knows better at others, or is wrong, as it may swallow the error.
 
     Launches fail for other reasons too. `says` is what the library writes to standard error when it
     meets the error (a regular expression; empty: nothing certain). `control` has no error in it,

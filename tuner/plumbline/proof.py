@@ -288,7 +288,8 @@ def _check(
     if isinstance(found, str):
         proof.problems.append(found)
         return
-    refusing = {cell for cell in cells if found.get(cell) == "error"}
+    refusal = ("error", "wrong") if canary.one_of else ("error",)
+    refusing = {cell for cell in cells if found.get(cell) in refusal}
     proof.tried.extend(plan.cases)
     refused: list[str] = []
     enough = canary.one_of and bool(refusing)

@@ -65,9 +65,8 @@ class Mvapich2:
     simulates = False
     reports_all = False
     untried = (
-        "MVAPICH2 was never run by Plumbline. Its variables, their traps and the search space are "
-        "what was measured on 2.3 and 2.3.7; how it is found, its report of variables and what it "
-        "says to mistakes follow its source"
+        "MVAPICH2 was run by Plumbline as 2.3.7 on one node without an adapter: what it does "
+        "between nodes, and what other versions do, follows their source"
     )
 
     def find(
