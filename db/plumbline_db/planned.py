@@ -247,8 +247,8 @@ class Planned:
         if use == "stream" or self._set.plain:  # rounded means of a series; rank 0's stands first
             reps = self._cases[record.case].reps
             self._timed_ns += sum(max(0, ns * reps - reps // 2) for ns in record.ns[:1])
-        else:
-            self._timed_ns += sum(record.warmup_ns) + sum(record.ns)
+        else:  # of a cycle the sample is a mean of what stands before it
+            self._timed_ns += sum(record.warmup_ns) + (0 if self._set.cycle else sum(record.ns))
 
     def _room(self, case: int, block: int) -> tuple[int, int]:
         """How many repetitions to warm up, and how many samples, a case can have in a block."""

@@ -109,6 +109,8 @@ def _calls(data: bytes) -> None:
         for number, part in enumerate(inputs):
             (path / f"{number}.calls").write_bytes(part)
         found = recorded.ranks(path)
+        if not found:  # said by `plumbline profile`
+            continue
         one = recorded.application(found, version="", command=[], started="", status=0)
         application.read(_file(msgspec.json.encode(one), "application"))
 

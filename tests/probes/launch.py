@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import time
@@ -136,7 +137,8 @@ class Probe:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        seconds = time.monotonic() - began
+        virtual = any(word.startswith("LEARNING_NS=") for word in argv)  # by a clock of its own
+        seconds = math.inf if virtual else time.monotonic() - began
         out = out or self.folder / "none"
         records = decode(out) if out.exists() else []
         if out.exists() and "--plan" in argv:

@@ -91,7 +91,7 @@ def test_volumes_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
     )
     moved = {one["case"]: one["moved"] for one in lines(done)}
     ranks = recorded.ranks(tmp_path)
-    assert [one.rank for one in ranks] == [0, 1, 2]
+    assert sorted(one.rank for one in ranks) == [0, 1, 2]
     for function, volumes in VOLUMES.items():
         assert moved[f"{function}:1001"] == volumes[0]
         assert moved[f"{function}:1001:MPI_INT"] == volumes[1]

@@ -428,7 +428,7 @@ def bench(guidelines: Guidelines = GUIDELINES) -> Workbench:
             variants=listed,
             types=["MPI_BYTE", "MPI_DOUBLE"],
             ops=["MPI_BOR", "MPI_SUM"],
-            syncs=["barrier", "window"],
+            syncs=["barrier", "dissemination", "window"],
             clocks=["monotonic_raw"],
         ),
         guidelines=guidelines,

@@ -102,7 +102,7 @@ def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.Mo
     dead = SimulatedStarter(planted.costs(), crashes=lambda *_: True)
     monkeypatch.setattr(in_force, "starter", lambda *_: dead)
     found = in_force.files(place.database, None, None)
-    with pytest.raises(PlumblineError, match="canary launch failed: exit status 139"):
+    with pytest.raises(PlumblineError, match="canary launch failed: SIGSEGV, exit status 139"):
         in_force.proven(found, in_force.environment(found))
 
 

@@ -78,8 +78,7 @@ BUNDLES: dict[str, tuple[str, list[Winner]]] = {
     "mvapich2-2.3.7": (
         "mvapich2",
         [
-            sized("MPI_Bcast", 0, 8191, MV2_INTER_BCAST_TUNING="2"),
-            sized("MPI_Bcast", 8192, UNBOUNDED_BYTES, MV2_INTER_BCAST_TUNING="5"),
+            everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2:0-8191,5:8192-+"),
             everywhere("MPI_Allgather", MV2_INTER_ALLGATHER_TUNING="3"),
             OURS,
         ],

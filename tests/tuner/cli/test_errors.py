@@ -83,7 +83,7 @@ def test_an_mpirun_that_does_not_start(
     dead = SimulatedStarter(planted.costs(), crashes=lambda case, _: case.case == 0)
     install(monkeypatch, dead)
     said = plumbline("measure", "MPI_Bcast", "--launches", "2")
-    refused(said, 1, "launch 0 failed: exit status 139", "Segmentation fault")
+    refused(said, 1, "launch 0 failed: SIGSEGV, exit status 139", "Segmentation fault")
 
 
 # --- wrong settings -----------------------------------------------------------------------------
