@@ -184,8 +184,8 @@ static enum pl_outcome check(const struct pl_case *c, const struct place *place,
 }
 
 /* The volume of a call of a trial: of every count in turn, where there are calls for all; else the
- * ends, and draws from between them, half of them even and half even on a logarithmic scale. As many
- * as c->mean allows are from the whole range, the others up to that. */
+ * ends, and draws from between them, half of them even and half even on a logarithmic scale. As
+ * many as c->mean allows are from the whole range, the others up to that. */
 static long long draw_bytes(struct pl_random *random, const struct pl_case *c, int ranks,
                             int number)
 {

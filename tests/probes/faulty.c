@@ -64,7 +64,7 @@ int MPI_Barrier(MPI_Comm comm)
     static int calls;
     calls++;
     return fault("open") || (fault("seldom_open") && calls % 20 == 0) ? MPI_SUCCESS
-                                                                       : PMPI_Barrier(comm);
+                                                                      : PMPI_Barrier(comm);
 }
 
 /* Only the root's receive buffer is significant. */
