@@ -107,5 +107,7 @@ def test_without_a_default_there_is_no_ratio() -> None:
 
 def test_a_launch_that_fails_is_said() -> None:
     starter = SimulatedStarter(COSTS, crashes=lambda *_: True)
-    with pytest.raises(PlumblineError, match=r"launch 0 failed: SIGSEGV, exit status 139.*\nSegmentation"):
+    with pytest.raises(
+        PlumblineError, match=r"launch 0 failed: SIGSEGV, exit status 139.*\nSegmentation"
+    ):
         side_by_side.run(starter, Plan("", 1, CASES), 2, {})
