@@ -126,7 +126,7 @@ static int transit(struct pl_rounds *rounds, int index)
         rounds->failed = true;
         return 0;
     }
-    return pl_settle_transit(tally->ns, plan->blocks, reps, (int64_t *)rounds->values);
+    return pl_settle_transit(tally->ns, plan->blocks, reps, (void *)rounds->values);
 }
 
 static void record_transits(struct pl_rounds *rounds, const int *cases, int count)
