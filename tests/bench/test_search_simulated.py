@@ -19,7 +19,12 @@ from tests.bench.search.sweeps import Here, Sweep, here
 
 pytestmark = [pytest.mark.mpi]
 
-KEYS = {"simulate": "mvapich2", "nprocs": 4, "guidelines": ["GL3"], "sizes": [64, 1024]}
+KEYS = {
+    "simulate": {"library": "mvapich2"},
+    "nprocs": 4,
+    "guidelines": ["GL3"],
+    "sizes": [64, 1024],
+}
 GATHER, ALLGATHER = PlanCase("MPI_Gather", 64), PlanCase("MPI_Allgather", 64)
 MOCKUP = PlanCase("MPI_Gather", 64, "gather_as_allgather")
 LINEAR = {"smpi/gather": "ompi_linear_sync"}

@@ -169,7 +169,10 @@ class Hpcc:
 @dataclass(frozen=True)
 class Mpi4py:
     """The test suite of mpi4py, which calls every function of MPI and checks what comes back. Tests
-    that spawn processes are left out: on crowded cores Open MPI 4.1.4 alone hangs in them."""
+    that spawn processes are left out: on crowded cores Open MPI 4.1.4 alone hangs in them. So are
+    those of ULFM, which Open MPI 4.1.4 lacks: what mpi4py has in its place starts an Iallreduce
+    before a Barrier on one rank and after it on others, which MPI forbids (4.1, 6.12). That goes
+    well as long as the library's Barrier is no Ibarrier."""
 
     tests: str = ""  # a regular expression of names of files; all without
     name: str = "mpi4py"
@@ -181,7 +184,7 @@ class Mpi4py:
         ranks = folder / "ranks"  # of each rank alone: together lines get mixed
         shutil.rmtree(ranks, ignore_errors=True)
         words: list[str | Path] = ["--output-filename", ranks, MPI4PY / "bin" / "python"]
-        words += [MPI4PY / "test" / "main.py", "-v", "-e", "test_(spawn|dynproc)"]
+        words += [MPI4PY / "test" / "main.py", "-v", "-e", "test_(spawn|dynproc|ulfm)"]
         words += ["-i", self.tests] if self.tests else []
         ended = started(mpirun, build.preload, folder, rules, *words, nprocs=3)
         said = self.results([one.read_text() for one in ranks.glob("*/rank.*/stderr")])

@@ -208,11 +208,16 @@ def _count(verdicts: Sequence[Verdict]) -> int:
     return sum(one.verdict == "violated" and one.replaceable for one in verdicts)
 
 
+def _of_the_product(row: Row) -> str:
+    return f", {len(row.removable)} removable; {row.campaign_launches} launches with the campaign"
+
+
 def line(row: Row) -> str:
     return (
         f"{row.sweep:12} {row.seed:2} {row.strategy:10} {row.launches:5} launches "
         f"{row.seconds:8.1f} s {100 * row.share:6.1f} %  regret {100 * row.regret_mean:6.2f} % "
-        f"{100 * row.regret_worst:7.2f} %  violations {row.before:3} -> {row.left:3}"
-        + (f", {len(row.removable)} removable" if row.strategy == PRODUCT else "")
+        f"{100 * row.regret_worst:7.2f} %, {row.cells - row.aborts - len(row.regrets)} of "
+        f"{row.cells} cells within 1 %  violations {row.before:3} -> {row.left:3}"
+        + (_of_the_product(row) if row.strategy == PRODUCT else "")
         + (f", {row.aborts} abort" if row.aborts else "")
     )

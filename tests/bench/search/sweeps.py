@@ -13,7 +13,7 @@ from plumbline import campaign, identity, tables
 from plumbline.guidelines import Guidelines
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings, of
 from plumbline.simulation import SELECTORS
 from plumbline.workbench import Workbench, workbench
 
@@ -21,6 +21,20 @@ from plumbline.workbench import Workbench, workbench
 _SIZES = [64, 1024, 4096, 16384, 65536]
 _PATTERNS = [f"GL{number}" for number in (3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 26)]
 _FEW = ["GL3", "GL4", "GL7", "GL8", "GL12"]
+# Machines that nothing in the search was chosen on, with sizes between the usual ones.
+_UNSEEN: dict[str, dict[str, Any]] = {
+    "fat-tree-24x2": {"nodes": 24, "nprocs": 48, "topology": "fat-tree", "shape": [6, 4, 2]},
+    "fat-tree-12x5": {"nodes": 12, "nprocs": 60, "topology": "fat-tree", "shape": [4, 3, 2]},
+    "torus-6x6": {"nodes": 36, "nprocs": 36, "topology": "torus", "shape": [6, 6]},
+    "slow-40": {
+        "nodes": 40,
+        "nprocs": 40,
+        "latency_seconds": 2e-5,
+        "bandwidth_bytes_per_second": 1.25e8,
+    },
+}
+_FAST = {"latency_seconds": 1.7e-6, "bandwidth_bytes_per_second": 5e9}
+_BETWEEN = [700, 9000, 23456, 150000]
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -46,11 +60,21 @@ def _all() -> list[Sweep]:
     sizes = {"sizes": [256, 1024, 4096, 16384, 65536]}
     found = [Sweep("openmpi-4", {"nprocs": 4} | sizes | patterns, launches=12, blocks=4)]
     for selector in SELECTORS:
-        keys = {"simulate": selector, "nprocs": 32, "guidelines": _PATTERNS, "sizes": _SIZES}
+        keys = {
+            "simulate": {"library": selector},
+            "nprocs": 32,
+            "guidelines": _PATTERNS,
+            "sizes": _SIZES,
+        }
         found.append(Sweep(f"{selector}-32", keys))
     for selector in SELECTORS:
-        keys = {"simulate": selector, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
+        keys = {"simulate": {"library": selector}, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
         found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
+    for (name, machine), selector in itertools.product(_UNSEEN.items(), SELECTORS):
+        ranks = {key: machine[key] for key in ("nodes", "nprocs")}
+        simulate = _FAST | {key: machine[key] for key in machine.keys() - ranks.keys()}
+        keys = ranks | {"simulate": simulate | {"library": selector}, "sizes": _BETWEEN}
+        found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": _PATTERNS}))
     return found
 
 
@@ -120,7 +144,7 @@ class Here(msgspec.Struct, frozen=True):
 
 def here(sweep: Sweep, **keys: Any) -> Here:
     """Raises PlumblineError where the library is not here, or not built for."""
-    settings = load(None, sweep.keys | keys)
+    settings = of(sweep.name, sweep.keys | keys, {})
     bench = workbench(settings=settings)
     menu = Menu(
         bench.space,

@@ -27,13 +27,14 @@ MPICH = Candidate(knobs=(("smpi/bcast", "mpich"),))
 COLD = [FLAT, TREE, CHAIN, MPICH]
 
 
-def menu(sizes: str = "one") -> Menu:
+def menu(sizes: str = "one", selector: str = "") -> Menu:
     space = SPACE
     if sizes != "one":
         those = [msgspec.structs.replace(one, sizes=sizes) for one in SPACE.function]
         space = msgspec.structs.replace(SPACE, function=those)
     variants = [Variant(name, "MPI_Bcast", "algorithm", [], "") for name in OURS]
-    return Menu(space, build.LIBRARY, {}, variants, 32)
+    library = msgspec.structs.replace(build.LIBRARY, build={"selector": selector})
+    return Menu(space, library, {}, variants, 32)
 
 
 def evidence(times: dict[Target, dict[str, int]]) -> Evidence:
@@ -111,10 +112,20 @@ def test_what_it_took_before_winners_were_in_force() -> None:
     assert found["MPI_Bcast", MPICH] == "it took 1.82 times as long as the best at 64 bytes"
 
 
-def test_what_is_made_of_others_that_have_changed_is_measured_again() -> None:
-    """GB is Gather, then Bcast, as they are."""
-    cell = Target("MPI_Allgather", 64)
-    made = Candidate(knobs=(("smpi/allgather", "GB"),))
+@pytest.mark.parametrize(
+    ("function", "knob", "selector"),
+    [
+        # Gather, then Bcast, as they are
+        ("MPI_Allgather", ("smpi/allgather", "GB"), "ompi"),
+        # Alltoall, then Allgather, which `impi` makes of Gather and Bcast
+        ("MPI_Allreduce", ("smpi/allreduce", "rab2"), "impi"),
+    ],
+)
+def test_what_is_made_of_others_that_have_changed_is_measured_again(
+    function: str, knob: tuple[str, str], selector: str
+) -> None:
+    cell = Target(function, 64)
+    made = Candidate(knobs=(knob,))
     before = Evidence(exact=True)
     default = Case(cell.function, "default", {}, "default", 64, "MPI_BYTE", "MPI_BOR", 0)
     times = LaunchSamples(default, [1], [np.array([1000], dtype=np.int64)])
@@ -124,7 +135,8 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again() -> None:
     now.add([times], blocks=1)
     for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
         rule = Rule(tolerance=0.05, before=before, changed=frozenset({changed}))
-        found = passed_over(menu(), now, {cell: [made]}, {cell: [made]}, rule)
+        those = menu(selector=selector)
+        found = passed_over(those, now, {cell: [made]}, {cell: [made]}, rule)
         assert bool(found) is out
 
 

@@ -105,6 +105,17 @@ class Menu:
             return next((one.calls for one in entry.algorithms if one.name == name), [])
         return [name for one in _algorithms(entry, candidate) for name in one.calls]
 
+    def called(self, functions: Iterable[str], chosen: Mapping[str, Candidate]) -> set[str]:
+        """These functions, and what they call on whatever way with `chosen` in force."""
+        found: set[str] = set()
+        left = list(functions)
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += self.calls(name, chosen.get(name, DEFAULT))
+        return found
+
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Whether it can be put in force only for a launch as a whole."""
         entry = self._space.of(function)

@@ -13,7 +13,7 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import Candidate, Menu
 from .cells import Target
 
 # So much may a case take more, or less, in company: what a simulated machine leaves open.
@@ -50,14 +50,7 @@ class Company:
     def called(self, function: str, chosen: Chosen) -> set[str]:
         """The other functions that one of its cases calls, on whatever way, with `chosen` in force;
         those of the harness too."""
-        found: set[str] = set()
-        left = [function, *self._harness]
-        while left:
-            name = left.pop()
-            if name not in found:
-                found.add(name)
-                left += self._menu.calls(name, chosen.get(name, DEFAULT))
-        return found - {function}
+        return self._menu.called([function, *self._harness], chosen) - {function}
 
     def _meets(self, function: str, chosen: Chosen) -> bool:
         return not chosen.keys().isdisjoint(self.called(function, chosen))

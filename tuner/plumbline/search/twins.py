@@ -97,7 +97,8 @@ def _behind(
     candidate: Candidate,
     racing: Sequence[Candidate],
 ) -> _Behind | None:
-    if rule.before is not None and rule.changed.isdisjoint(menu.calls(target.function, candidate)):
+    called = menu.called(menu.calls(target.function, candidate), {})
+    if rule.before is not None and rule.changed.isdisjoint(called):
         logs = _logs(rule.before, target)
         if candidate in logs:
             within, witness = math.log1p(rule.tolerance), "it took"
