@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
+from plumbline.placement import Placement
 from plumbline.plan import PlanCase
 from plumbline.starter import Starter, ended, run_id, under_way, with_case
 from plumbline_db.records import (
@@ -54,8 +55,15 @@ class Replay(Starter):
         return None
 
     def start(
-        self, campaign: str, suite: str, sequence: int, text: str, extra: dict[str, str]
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
+        del placement
         settings, configs, cases = parse(text)
         around = in_force(self._here, extra)
         planned = [

@@ -1,17 +1,17 @@
-"""Cells where the library's own call ends launches: there is no time that a candidate could be
-compared with, so that nothing races and nothing wins. What of the library does not end launches
-there is found out all the same: one candidate a launch, nothing beside it but a variant of ours
-that checks its result."""
+"""Functions whose own call ends launches at some sizes: there is no time that a candidate could be
+compared with, so that nothing races and nothing wins there. What of the library does not end
+launches at these sizes is found out all the same: one candidate a launch, nothing beside it but a
+variant of ours that checks its results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from plumbline import libraries
-from plumbline.measure import IN_A_ROW, Laboratory
+from plumbline.measure import IN_A_ROW, Laboratory, culprit
 from plumbline.plan import Plan, PlanCase
 from plumbline.words import counted
 from plumbline_db import runs
@@ -21,89 +21,125 @@ from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target, index
 from .outcome import label
 
-State = Literal["measured", "wrong", "failed", "not_in_force", "unsupported"]
+Tried = float | Flaw  # the seconds of a call, or why there are none
 
 
 def rescue(
     lab: Laboratory,
     menu: Menu,
     plan: Plan,
-    cell: Target,
+    cells: Sequence[Target],
     number: int,
     ppn: int,
     has_time: Callable[[], bool],
-) -> Search:
-    """Tries the library's candidates in `cell`, in round `number`, as long as there is time."""
-    candidates = [one for one in menu.first(cell.function) if one.is_knobs]
-    name = cell.function.removeprefix("MPI_").lower()
-    trials: list[Trial] = []
+) -> list[Search]:
+    """Tries the library's candidates in `cells`, all of one function, in round `number`, as long as
+    there is time."""
+    function = cells[0].function
+    candidates = [one for one in menu.first(function) if one.is_knobs]
+    name = function.removeprefix("MPI_").lower()
+    tried: dict[Candidate, dict[Target, Tried]] = {}
     suites: list[str] = []
-    least: tuple[float, str] | None = None
     for place, candidate in enumerate(candidates, 1):
         if not has_time():
             break
-        suites.append(f"search-{number}-aside-{name}-{cell.bytes}-{place:02d}")
-        trial, seconds = _tried(lab, menu, plan, cell, candidate, suites[-1])
-        trials.append(trial)
-        if seconds is not None:
-            found = (seconds, label(trial.variant, trial.knobs))
-            least = min(found, least or found)
-    how = lab.aside.how(cell.function, cell.bytes)
-    said = f"the library's own call ends launches ({how}); {len(trials)} of "
-    said += f"{counted(len(candidates), 'candidate')} tried, each in launches of its own: "
-    if least is None:
-        said += "none works there" if trials else "there was no time"
-    else:
-        works = sum(one.state == "measured" for one in trials)
-        said += f"{works} work, {least[1]} takes the least time, {1e6 * least[0]:.1f} µs"
-    return Search(
-        round=number,
-        function=cell.function,
-        nprocs=lab.starter.placement.nprocs,
-        ppn=ppn,
-        bytes=cell.bytes,
-        opened_by=[],
-        outcome="nothing better",
-        reason=said,
-        trials=trials,
-        suites=suites,
-    )
+        suites.append(f"search-{number}-aside-{name}-{place:02d}")
+        tried[candidate] = _tried(lab, menu, plan, cells, candidate, suites[-1])
+    return [
+        Search(
+            round=number,
+            function=function,
+            nprocs=lab.starter.placement.nprocs,
+            ppn=ppn,
+            bytes=cell.bytes,
+            opened_by=[],
+            outcome="nothing better",
+            reason=_said(
+                lab.aside.how(function, cell.bytes),
+                {one: found[cell] for one, found in tried.items()},
+                len(candidates),
+            ),
+            trials=[_trial(one, found[cell]) for one, found in tried.items()],
+            suites=suites,
+        )
+        for cell in cells
+    ]
+
+
+def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
+    said = f"the library's own call ends launches ({how}); {len(tried)} of "
+    said += f"{counted(candidates, 'candidate')} tried, each in launches of its own: "
+    times = {one: seconds for one, seconds in tried.items() if isinstance(seconds, float)}
+    if not times:
+        return said + ("none works there" if tried else "there was no time")
+    best = min(times, key=lambda one: times[one])
+    least = f"{label(best.variant, dict(best.knobs))} takes the least time"
+    return said + f"{len(times)} work, {least}, {1e6 * times[best]:.1f} µs"
 
 
 def _tried(
-    lab: Laboratory, menu: Menu, plan: Plan, cell: Target, candidate: Candidate, suite: str
-) -> tuple[Trial, float | None]:
-    """The trial, and the time of the call where it works."""
-    cases = [DEFAULT.case(cell.function, cell.bytes)]
-    cases += [PlanCase(cell.function, cell.bytes, one) for one in menu.anchors(cell.function)[:1]]
+    lab: Laboratory,
+    menu: Menu,
+    plan: Plan,
+    cells: Sequence[Target],
+    candidate: Candidate,
+    suite: str,
+) -> dict[Target, Tried]:
+    """By cell. What ends a launch is left out of the next one."""
     extra = libraries.beside(lab.starter.family, {}, dict(candidate.knobs))
-    flaw = Flaw("failed", "")
-    for sequence in range(1 if lab.starter.family.simulates else IN_A_ROW):
-        named = f"{suite}-{sequence:03d}"
-        full = msgspec.structs.replace(plan, name=named, cases=tuple(cases))
+    enough = 1 if lab.starter.family.simulates else IN_A_ROW
+    failures: Counter[Target] = Counter()
+    found: dict[Target, Tried] = {}
+    left, sequence = list(cells), 0
+    while left:
+        cases = [(cell, case) for cell in left for case in _cases(menu, cell)]
+        those = tuple(case for _, case in cases)
+        full = msgspec.structs.replace(plan, name=f"{suite}-{sequence:03d}", cases=those)
         run = lab.launch(suite, sequence, full, extra).run
-        if run.outcome != "finished":
-            flaw = Flaw("failed", run.reason)
-            continue
-        checks = runs.checks(lab.db, lab.campaign, suite, sequence)
-        wrong = [Flaw.of(one) for _, one in checks if one.outcome != "ok"]
-        times = index(runs.medians(lab.db, lab.campaign, [suite])).get((cell, DEFAULT), {})
-        if times and not wrong:
-            seconds = min(times.values())
-            return _trial(candidate, "measured", f"{1e6 * seconds:.1f} µs"), seconds
-        flaw = next(iter(wrong), flaw)
-        break
-    return _trial(candidate, flaw.state, flaw.detail), None
+        if run.outcome == "finished":
+            return found | _results(lab, suite, sequence, left)
+        guilty = culprit(run)
+        blamed = left if guilty is None else [cases[guilty][0]]
+        failures.update(blamed)
+        found |= {cell: Flaw("failed", run.reason) for cell in blamed if failures[cell] >= enough}
+        left = [cell for cell in left if cell not in found]
+        sequence += 1
+    return found
 
 
-def _trial(candidate: Candidate, state: State, detail: str) -> Trial:
-    return Trial(
+def _cases(menu: Menu, cell: Target) -> list[PlanCase]:
+    anchors = menu.anchors(cell.function)[:1]
+    ours = [PlanCase(cell.function, cell.bytes, name) for name in anchors]
+    return [DEFAULT.case(cell.function, cell.bytes), *ours]
+
+
+def _results(
+    lab: Laboratory, suite: str, sequence: int, cells: Sequence[Target]
+) -> dict[Target, Tried]:
+    wrong = {
+        Target(case.function, case.bytes): Flaw.of(check)
+        for case, check in runs.checks(lab.db, lab.campaign, suite, sequence)
+        if check.outcome != "ok"
+    }
+    medians = index(runs.medians(lab.db, lab.campaign, [suite]))
+    found: dict[Target, Tried] = {}
+    for cell in cells:
+        times = medians.get((cell, DEFAULT))
+        found[cell] = wrong.get(cell) or (min(times.values()) if times else Flaw("failed", ""))
+    return found
+
+
+def _trial(candidate: Candidate, tried: Tried) -> Trial:
+    trial = Trial(
         variant=candidate.variant,
         knobs=dict(candidate.knobs),
-        state=state,
+        state="measured",
         ratio=None,
         ratio_low=None,
         ratio_high=None,
-        launches=int(state == "measured"),
-        detail=detail,
+        launches=1,
+        detail="",
     )
+    if isinstance(tried, float):
+        return msgspec.structs.replace(trial, detail=f"{1e6 * tried:.1f} µs")
+    return msgspec.structs.replace(trial, state=tried.state, detail=tried.detail, launches=0)

@@ -95,16 +95,18 @@ class Rounds:
         """Once for each cell where the library's own call ends launches: what of the library works
         there, as far as a share of the budget goes."""
         has_time = self._budget.part(_RESCUE)
+        cells: dict[str, list[Target]] = {}
         for function, size in self._lab.aside.calls():
             cell = Target(function, size)
-            if cell in self._searched or size not in self._sizes.get(function, ()):
-                continue
-            self._searched.add(cell)
-            found = rescue(
-                self._lab, self._menu, self._plan, cell, number, self._settings.ppn, has_time
-            )
-            searches.put(self._lab.db, self._lab.campaign, found)
-            self._event(PUT_ASIDE, f"{function} at {size} B: {found.reason}")
+            if cell not in self._searched and size in self._sizes.get(function, ()):
+                cells.setdefault(function, []).append(cell)
+        for function, those in cells.items():
+            self._searched.update(those)
+            for found in rescue(
+                self._lab, self._menu, self._plan, those, number, self._settings.ppn, has_time
+            ):
+                searches.put(self._lab.db, self._lab.campaign, found)
+                self._event(PUT_ASIDE, f"{function} at {found.bytes} B: {found.reason}")
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Which measured cells no search was opened for, and what is known to be faster there than

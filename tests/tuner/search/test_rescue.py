@@ -1,0 +1,62 @@
+"""What is found out where the library's own call ends launches: a candidate a launch, all sizes."""
+
+from __future__ import annotations
+
+from plumbline import tables
+from plumbline.measure import IN_A_ROW, Laboratory
+from plumbline.plan import PlanCase
+from plumbline.search.cells import Target
+from plumbline.search.rescue import rescue
+from plumbline.settings import load
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, CaseRecord
+from tests.tuner.cold_machine import ColdStarter, menu
+from tests.tuner.simulated import Costs
+
+SMALL, LARGE = Target("MPI_Bcast", 1024), Target("MPI_Bcast", 65536)
+PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
+FAST = {("MPI_Bcast", "binomial"): lambda *_: 0.5}
+
+
+def breaks(case: CaseRecord, values: set[str]) -> bool:
+    """The library as it is at both sizes, and one algorithm at one of them."""
+    return not values or ("chain" in values and case.bytes == LARGE.bytes)
+
+
+def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
+    db: Database, campaign: Campaign
+) -> None:
+    starter = ColdStarter(
+        Costs(algorithm=FAST),
+        breaks=breaks,
+        lies=lambda function, values: "pipeline" in values,
+        launch_noise=0.0,
+        case_noise=0.0,
+    )
+    lab = Laboratory(db, campaign.id, starter)
+    for cell in (SMALL, LARGE):
+        lab.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
+    small, large = rescue(lab, menu(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
+    count = len(small.trials)
+    launched = runs.listing(db, campaign.id)
+    assert len(launched) == count + IN_A_ROW  # only chain was started again
+    states = {
+        (found.bytes, value): (one.state, one.detail)
+        for found in (small, large)
+        for one in found.trials
+        for value in one.knobs.values()
+    }
+    assert states[1024, "chain"][0] == "measured" and states[65536, "chain"][0] == "failed"
+    assert "under way" in states[65536, "chain"][1]
+    assert {states[size, "pipeline"][0] for size in (1024, 65536)} == {"wrong"}
+    assert f"{count - 1} work, " in small.reason and f"{count - 2} work, " in large.reason
+    assert "_algorithm=binomial coll" in small.reason and "takes the least time" in small.reason
+
+
+def test_what_has_no_time_is_said(db: Database, campaign: Campaign) -> None:
+    lab = Laboratory(db, campaign.id, ColdStarter(Costs()))
+    lab.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
+    (found,) = rescue(lab, menu(), PLAN, [SMALL], 1, 1, lambda: False)
+    assert found.trials == [] and found.reason.endswith("there was no time")
+    assert runs.listing(db, campaign.id) == []
