@@ -107,11 +107,7 @@ def _made(place: Path, prefix: str) -> tuple[Path, int]:
     while True:
         path = place / f"{prefix}{_kernel()}-{secrets.token_hex(8)}"
         _mine[path] = os.getpid()
-        try:
-            path.mkdir(mode=0o700)
-        except BaseException:
-            del _mine[path]
-            raise
+        path.mkdir(mode=0o700)  # a signal may come between this and the next line
         try:
             handle = _opened(path)
         except FileNotFoundError:  # taken for one that is left, before it had its lock

@@ -106,3 +106,20 @@ def test_a_file_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
         part.write_text("new")
         assert file.read_text() == "old"
     assert file.read_text() == "new" and list(tmp_path.iterdir()) == [file]
+
+
+def test_a_signal_in_the_moment_when_a_folder_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Path.mkdir
+
+    def interrupted(self: Path, mode: int = 0o777) -> None:
+        made(self, mode)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), scratch.folder(tmp_path):
+        pass
+    assert any(tmp_path.iterdir())
+    scratch._remove_mine()  # as at the end of the process
+    assert not any(tmp_path.iterdir())

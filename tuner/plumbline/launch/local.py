@@ -38,7 +38,9 @@ class Local:
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         words = [str(installation.mpirun), *family.words(job.placement), *job.program]
-        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
+        # What an mpirun leaves that is ended before it listens to signals goes with the folder.
+        environment = job.environment | {"TMPDIR": str(job.folder)}
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
 
     def alone(
         self, installation: Installation, program: list[str], seconds: float
