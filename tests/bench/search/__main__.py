@@ -49,16 +49,17 @@ def main() -> None:
             record(at, store, options.calm, _say)
         if not options.record_only:
             seeds = [1] if at.sweep.simulated else list(range(1, options.seeds + 1))
-            found += rows(at, _answers(at, store), seeds, results, _say)
+            fresh = rows(at, _answers(at, store), seeds, results, _say)
+            _keep(results / "figures.json", fresh)
+            found += fresh
     if options.record_only:
         return
-    _keep(results / "figures.json", found)
     text = msgspec.json.format(msgspec.json.encode(found), indent=1)
     print(text.decode() if options.json else "\n".join(map(line, found)))
 
 
 def _keep(file: Path, found: list[Row]) -> None:
-    """Beside those of other sweeps."""
+    """Those of a sweep, beside those of others."""
     known = msgspec.json.decode(file.read_bytes(), type=list[Row]) if file.exists() else []
     fresh = {one.sweep for one in found}
     known = [one for one in known if one.sweep not in fresh] + found
