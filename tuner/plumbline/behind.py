@@ -9,14 +9,13 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from plumbline import paths
-from plumbline.search import space
+from plumbline.search import select, space
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, is_of, label
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Winner
 
 _LEAST = 1.01  # by less than this nothing is behind
-_TIE = 1.03  # so near, a choice with fewer rules is preferred (search/select.py)
 
 
 class Behind(msgspec.Struct, frozen=True):
@@ -67,8 +66,9 @@ def _why(
 ) -> str:
     if best.variant == "default" and cell.function in whole:
         return "one option of the library must hold for all sizes, and this one is not it"
-    if winner is not None and factor <= _TIE:
-        return "as good within 3 %, with fewer rules"
+    near = select.tie(best)
+    if winner is not None and factor <= near:
+        return f"as good within {100 * (near - 1):.0f} %, with fewer rules"
     if winner is None:
         return "not clearly faster when it was measured again, or it lost its place (see the notes)"
     return "another one answers this call"

@@ -169,6 +169,18 @@ def test_what_is_slower_beyond_doubt_is_not_as_good() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ratio", "spread", "knob"), [(0.513, 0.02, True), (0.513, 0.0, False), (0.504, 0.0, True)]
+)
+def test_a_knob_is_taken_where_ours_is_hardly_faster(
+    ratio: float, spread: float, knob: bool
+) -> None:
+    """3 % are little where launches differ by as much; where they repeat each other, 1 %."""
+    two = [trial("rabenseifner", ratio, spread), trial("allreduce_ring", 0.5, spread)]
+    (found,) = chosen({4096: two})
+    assert (found.variant == "default") is knob
+
+
 def test_as_few_rules_as_there_can_be() -> None:
     """The smaller size would do with either: what the larger one wants is taken for both."""
     either = [trial("rabenseifner", 0.50), trial("basic_linear", 0.51)]

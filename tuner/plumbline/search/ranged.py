@@ -15,7 +15,7 @@ from plumbline_exporters import mv2_ranges
 from plumbline_exporters.mv2_ranges import Range
 
 from .candidates import DEFAULT, Candidate
-from .select import TIE, fewest_rules
+from .select import fewest_rules, tie
 
 
 def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | None:
@@ -25,8 +25,8 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
     options: dict[int, list[Trial]] = {}
     for size, those in trials.items():
         known = [(one.ratio, one) for one in those if one.ratio and _is_number(knob, one)]
-        best = min((ratio for ratio, _ in known), default=math.inf)
-        options[size] = [one for ratio, one in known if ratio <= best * TIE]
+        limit = min((ratio * tie(one) for ratio, one in known), default=math.inf)
+        options[size] = [one for ratio, one in known if ratio <= limit]
     sizes = sorted(options)
     if not all(options.values()):
         return None

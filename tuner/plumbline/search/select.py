@@ -18,9 +18,6 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Target
 
-# A candidate that is slower than the best by no more than this may be as good.
-TIE = 1.03
-
 # How far a choice reaches from a measured size: nobody has measured what lies between.
 REACH = 2
 
@@ -28,6 +25,14 @@ REACH = 2
 Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
+
+
+def tie(best: Trial) -> float:
+    """A candidate that takes no more than so many times as long as the best may be as good: what
+    launches leave open, but 3 % at most, and 1 % for a rule less where they repeat each other."""
+    if best.ratio_low is None or best.ratio_high is None:
+        return 1.03
+    return min(1.03, max(1.01, best.ratio_high / best.ratio_low))
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -188,7 +193,7 @@ def _options(
             under_base = next(
                 (one.ratio for one in trials if one.knobs == base.configuration), None
             )
-            eligible = [one for one in eligible if _ratio(one) * TIE < (under_base or 1.0)]
+            eligible = [one for one in eligible if _ratio(one) * tie(one) < (under_base or 1.0)]
     ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
     return [one for one in ranked if _as_good(one, ranked[0])]
 
@@ -196,7 +201,7 @@ def _options(
 def _as_good(one: Trial, best: Trial) -> bool:
     """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
     library, in place of a variant."""
-    if _ratio(one) > _ratio(best) * TIE:
+    if _ratio(one) > _ratio(best) * tie(best):
         return False
     overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
     return overlap or (one.variant == DEFAULT.variant != best.variant)
