@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from plumbline.starter import under_way
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Begin, Campaign, Check, Footer, Order, Run, Samples
+from plumbline_db.records import Begin, Campaign, CaseRecord, Check, Footer, Order, Run, Samples
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
@@ -393,6 +394,61 @@ def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
         assert said.startswith("MPI_Bcast at 1024 B ends launches (SIGSEGV, exit status 139)")
         starter._stop_after = len(starter.launches) if begun == 0 else None
     assert found[-1].plan.count("case id") == 2  # both at 64 B
+
+
+class Poisoned:
+    """Whatever of ours comes after a default Bcast, in one launch, ends it."""
+
+    def __init__(self) -> None:
+        self.is_poisoned = False
+
+    def __call__(self, case: CaseRecord, _: Mapping[str, str]) -> bool:
+        self.is_poisoned &= case.case > 0
+        if self.is_poisoned and case.variant != "default":
+            return True
+        self.is_poisoned |= (case.function, case.variant) == ("MPI_Bcast", "default")
+        return False
+
+
+def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
+    db: Database, campaign: Campaign
+) -> None:
+    ours = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(1, 41)]
+    defaults = [PlanCase("MPI_Scan", 64), PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 1024)]
+    starter = SimulatedStarter(Costs(), crashes=Poisoned())
+    starter.family = Repeating()
+    lab = Laboratory(db, campaign.id, starter)
+    series = Series(lab, "look", msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
+    series.advance()
+    assert series.dropped == set(defaults[1:])
+    found = runs.listing(db, campaign.id)
+    last = [one for one in found if one.outcome == "finished" and one.suite == "look"]
+    assert [one.plan.count("case id") for one in last] == [1 + len(ours)]
+    assert len(found) < 12
+    said = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
+    assert [one.partition(" ends")[0] for one in said] == [
+        "MPI_Bcast at 64 B",
+        "MPI_Bcast at 1024 B",
+    ]
+    assert "launches (in later calls, SIGSEGV" in said[0]
+
+
+def test_several_that_end_launches_by_themselves_are_all_put_aside(
+    db: Database, campaign: Campaign
+) -> None:
+    starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes >= 1024)
+    starter.family = Repeating()
+    cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
+    series = Series(
+        Laboratory(db, campaign.id, starter),
+        "look",
+        msgspec.structs.replace(PLAN, cases=tuple(cases)),
+        {},
+    )
+    series.advance()
+    assert series.dropped == {one for one in cases if one.bytes >= 1024}
+    asked = [one for one in runs.listing(db, campaign.id) if one.suite == "look-blame"]
+    assert len(asked) == 2  # once for three of them
 
 
 def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign) -> None:

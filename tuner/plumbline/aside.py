@@ -39,6 +39,10 @@ class Aside:
         """`how` launches have ended with `case` under way."""
         self._how.setdefault(_call(case), how)
 
+    def take_back(self, case: PlanCase) -> None:
+        """Another one was to blame."""
+        self._how.pop(_call(case), None)
+
     def in_force(self, environment: Environment, answers: Answers) -> None:
         """What exported files do, where `environment` puts them in force."""
         self._answered[frozenset(environment.items())] = answers

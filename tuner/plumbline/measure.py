@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline import factors
+from plumbline import blame, factors
 from plumbline.aside import LIBRARY, Aside
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase, named
@@ -78,9 +78,8 @@ class Laboratory:
         for id in runs.part(self.db, self.campaign, kept=self._asked):
             self.starter.refused(id)
 
-    def put_aside(self, case: PlanCase, run: Run) -> None:
-        """Launches end with `case` under way, as `run` has: it is not measured again."""
-        self.aside.put(case, run.reason.partition(", with ")[0])
+    def tell_aside(self, case: PlanCase, run: Run) -> None:
+        """That it was put aside, when `run` had failed."""
         what = named(case.function, case.variant, dict(case.knobs), case.bytes, case.ranks)
         text = f"{what} {self.aside.why(case).removeprefix('it ')}; it is not measured again"
         if case.variant in LIBRARY and not case.knobs:
@@ -203,7 +202,8 @@ IN_A_ROW = 2
 class Series:
     """Launches of one plan under one name, each with a seed of its own. A case under which launches
     fail is left out of the following ones, here (`dropped`) and, where no exported files are in
-    force, in the whole campaign (aside.py)."""
+    force, in the whole campaign (aside.py). Where one case after the other fails, an earlier one
+    that they have in common is looked for (blame.py)."""
 
     def __init__(
         self,
@@ -222,6 +222,8 @@ class Series:
         self._sequence = 0
         self._blamed: Counter[PlanCase] = Counter()  # since the last launch that has finished
         self._blameless = 0
+        self._condemned: list[tuple[PlanCase, Run]] = []  # likewise
+        self._trials = 0
 
     def advance(self, launches: int = 1) -> None:
         """Goes on until `launches` more launches have finished, in rounds of as many as may be
@@ -266,6 +268,9 @@ class Series:
         """Whether the launch has finished; one that has not may have a case to drop."""
         if outcome.run.outcome == "finished":
             self._blamed.clear()
+            for condemned in self._condemned if self._puts_aside else ():
+                self._lab.tell_aside(*condemned)
+            self._condemned.clear()
             return True
         if outcome.culprit is not None:
             case = cases[outcome.culprit]
@@ -273,9 +278,9 @@ class Series:
             # What hangs is too dear to be tried again; a simulated machine repeats itself.
             once = self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
             if once or self._blamed[case] >= IN_A_ROW:
-                self.dropped.add(case)
-                if self._lab.aside.is_as_it_is(self._environment):
-                    self._lab.put_aside(case, outcome.run)
+                self._condemn(case, outcome.run)
+                if len(self._condemned) % blame.SUSPICIOUS == 0:
+                    self._look_before(case, cases[: outcome.culprit], outcome.run)
             return False
         if outcome.stored:
             return False  # what failed then may be put right now
@@ -287,6 +292,50 @@ class Series:
                 "`plumbline doctor` tries the steps one by one; the same command goes on"
             )
         return False
+
+    @property
+    def _puts_aside(self) -> bool:
+        return self._lab.aside.is_as_it_is(self._environment)
+
+    def _condemn(self, case: PlanCase, run: Run) -> None:
+        self.dropped.add(case)
+        self._condemned.append((case, run))
+        if self._puts_aside:
+            self._lab.aside.put(case, how_it_ended(run))
+
+    def _look_before(self, victim: PlanCase, before: Sequence[PlanCase], run: Run) -> None:
+        """Where an earlier case is to blame, those condemned since the last launch that finished
+        are not: it is, at all sizes, for what it leaves behind does not depend on them."""
+        found = blame.guilty(before, victim, self._fails)
+        if found is None:
+            return
+        for case, _ in self._condemned:
+            self.dropped.discard(case)
+            self._lab.aside.take_back(case)
+        self._condemned.clear()
+        for case in self._plan.cases:
+            if msgspec.structs.replace(case, bytes=found.bytes) == found:
+                self.dropped.add(case)
+                self._condemned.append((case, run))
+                if self._puts_aside:
+                    self._lab.aside.put(case, f"in later calls, {how_it_ended(run)}")
+
+    def _fails(self, cases: Sequence[PlanCase]) -> bool:
+        """Whether a launch of these cases alone does."""
+        suite = f"{self._suite}-blame"
+        plan = msgspec.structs.replace(
+            self._plan,
+            name=f"{suite}-{self._trials:03d}",
+            cases=tuple(dict.fromkeys(cases)),
+        )
+        done = self._lab.launch(suite, self._trials, plan, self._environment, self._placement)
+        self._trials += 1
+        return done.run.outcome != "finished"
+
+
+def how_it_ended(run: Run) -> str:
+    """Without the case that was under way."""
+    return run.reason.partition(", with ")[0]
 
 
 def culprit(run: Run) -> int | None:

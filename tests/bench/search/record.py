@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from plumbline import campaign, tables
+from plumbline import blame, campaign, tables
 from plumbline.measure import culprit
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
@@ -147,8 +147,9 @@ def launch(
         family = here.bench.family
         environment = family.in_environment(item.options) if here.sweep.simulated else item.options
     blameless = 0
-    while left:
-        plan = tables.plan(here.settings, left)
+
+    def start(cases: Sequence[PlanCase]) -> tuple[Run, Sequence[ProbeRecord]]:
+        plan = tables.plan(here.settings, list(cases))
         plan = msgspec.structs.replace(
             plan, name="sweep", seed=here.settings.seed + item.seed, knobs=here.bench.space.switch
         )
@@ -156,7 +157,10 @@ def launch(
             plan = msgspec.structs.replace(
                 plan, blocks=here.sweep.blocks, warmup=here.sweep.warmup, rewarm=1
             )
-        run, records = starter.start("sweep", "sweep", item.seed, plan.text(), dict(environment))
+        return starter.start("sweep", "sweep", item.seed, plan.text(), dict(environment))
+
+    while left:
+        run, records = start(left)
         if run.outcome == "finished":
             return _condensed(item, run, records, left, failed)
         guilty = culprit(run)
@@ -168,7 +172,10 @@ def launch(
                 failed += [_failed(one, run) for one in left]
                 break
             continue
-        failed.append(_failed(left.pop(guilty), run))
+        before, victim = left[:guilty], left[guilty]
+        poison = blame.guilty(before, victim, lambda cases: start(cases)[0].outcome != "finished")
+        left.remove(poison or victim)
+        failed.append(_failed(poison or victim, run))
     return Recorded(item.name, item.options, [], None, 0.0, 0, 0, failed)
 
 
