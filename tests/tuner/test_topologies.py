@@ -15,7 +15,7 @@ from plumbline import campaign, tables
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
 from plumbline.plan import Plan, PlanCase
-from plumbline.settings import load
+from plumbline.settings import load, of
 from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db.errors import PlumblineError
@@ -57,6 +57,24 @@ def test_one_rank_has_one_node(tmp_path: Path) -> None:
     installation = Installation(library, tmp_path / "smpirun", None)
     said = Simulated(FAT_TREE).alone(installation, ["/opt/probe", "--list"], 5).stdout
     assert 'radical="0-0"' in said and "topo" not in said
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("topology", "shape"),
+    [("cluster", []), ("fat-tree", [2, 2, 2]), ("dragonfly", [2, 1, 2, 1]), ("torus", [2, 2])],
+)
+def test_a_rank_that_has_a_node_for_itself_reaches_itself(
+    simgrid: Path, topology: str, shape: list[int]
+) -> None:
+    """Alltoall sends to oneself, too; a torus has no way from a node to itself but the node's."""
+    simulate = {"library": "mpich", "topology": topology, "shape": shape}
+    settings = of("a test", {"nprocs": 4, "nodes": 4, "simulate": simulate}, {})
+    starter = campaign.starter(workbench(settings=settings), settings)
+    cases = [PlanCase("MPI_Allgather", 40000, "allgather_as_alltoall")]
+    plan = msgspec.structs.replace(tables.plan(settings, cases), name="a-test")
+    run, _ = starter.start("campaign", "suite", 0, plan.text(), {})
+    assert run.outcome == "finished", run.stderr
 
 
 @pytest.mark.mpi

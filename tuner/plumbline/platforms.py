@@ -106,9 +106,7 @@ def _middle(topology: Topology, shape: Sequence[int], links: Links, nodes: int) 
 
 
 def _inside(links: Links, ppn: int) -> str:
-    """Nothing on nodes of one rank, where no message stays inside."""
-    if ppn == 1:
-        return ""
+    """Of messages that stay inside a node; with one rank, those to itself."""
     return (
         f'\n           core="{ppn}" loopback_lat="{links.near_latency_seconds!r}s"'
         f' loopback_bw="{links.near_bandwidth_bytes_per_second!r}Bps"'
