@@ -108,7 +108,7 @@ class Trials:
         fitting = [
             one
             for one in common
-            if all(one in at and at[one] <= at[DEFAULT] * limit for at in means.values())
+            if all(one in at and at[one] <= at.get(DEFAULT, math.inf) * limit for at in means.values())
         ]
         return min(
             fitting,
@@ -198,4 +198,5 @@ def _in_turn(
 
 
 def _least(at: Mapping[Candidate, Sequence[float]]) -> Candidate:
-    return min(at, key=lambda one: statistics.mean(at[one]))
+    """The default where every call ends its launch."""
+    return min(at, key=lambda one: statistics.mean(at[one]), default=DEFAULT)
