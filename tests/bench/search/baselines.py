@@ -108,7 +108,9 @@ class Trials:
         fitting = [
             one
             for one in common
-            if all(one in at and at[one] <= at.get(DEFAULT, math.inf) * limit for at in means.values())
+            if all(
+                one in at and at[one] <= at.get(DEFAULT, math.inf) * limit for at in means.values()
+            )
         ]
         return min(
             fitting,
