@@ -158,7 +158,10 @@ def test_what_did_not_settle_is_said() -> None:
 
 
 def test_blocks_that_are_left_out() -> None:
-    late = [start("MPI_Reduce default at 8 B", 9, 9, transit=blocks) for blocks in (4, 5, 0)]
+    label = "MPI_Reduce default at 8 B"
+    late = [start(label, 9, 9, transit=blocks, launches=3) for blocks in (4, 5, 0)]
     (found,) = conditions.of_starts(late, simulated=False)
     assert found.name == "transit"
-    assert "at 8 B (up to 5 blocks of 2 launches)" in found.text
+    assert "at 8 B (up to 5 blocks of 2 of 3 launches)" in found.text
+    chance = [start(label, 9, 9, transit=blocks, launches=4) for blocks in (4, 5, 0, 0)]
+    assert conditions.of_starts([*chance, start("one", 9, 9, transit=1)], simulated=False) == []

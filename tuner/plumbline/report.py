@@ -181,8 +181,8 @@ def _settled(
     alone, for what options are in force in others their cases do not say."""
     firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
     starts = [
-        Start(_name(case), found.warmup_ns, found.ns, found.settled, transit)
-        for case, suite, found, transit in firsts
+        Start(_name(case), found.warmup_ns, found.ns, found.settled, launches, transit)
+        for case, suite, found, transit, launches in firsts
         if suite in tables or not simulated
     ]
     return of_starts(starts, simulated=simulated)

@@ -6,6 +6,7 @@ change (docs/measurement.md, "Until times settle")."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -24,13 +25,14 @@ _NAMED = 5
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a case, `label`, took in the first block of a launch; `transit`: how many blocks of it
-    are no results."""
+    """What a case, `label`, took in the first block of one of so many `launches`; `transit`: how
+    many blocks of it are no results."""
 
     label: str
     warmup_ns: Sequence[int]
     ns: Sequence[int]
     settled: bool
+    launches: int = 1
     transit: int = 0
 
 
@@ -51,8 +53,9 @@ def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
                 how = case.variant if case.config == "default" else f"{case.variant} {case.config}"
                 label = named(case.function, how, case.bytes, case.ranks)
                 transit = later.get(one.case, 0)
-                found.append(Start(label, one.warmup_ns, one.ns, one.settled, transit))
-    return found
+                found.append(Start(label, one.warmup_ns, one.ns, one.settled, 1, transit))
+    launches = Counter(one.label for one in found)
+    return [msgspec.structs.replace(one, launches=launches[one.label]) for one in found]
 
 
 def until_settled(plan: Plan, *, simulated: bool) -> Plan:
@@ -105,19 +108,22 @@ def first_calls(starts: Iterable[Start]) -> str:
 
 
 def in_transit(starts: Iterable[Start]) -> str:
-    """Whose first blocks are no results."""
-    found: dict[str, list[int]] = {}
+    """Whose first blocks are no results, in more launches than not and in two at least. Where ranks
+    share cores, blocks differ by chance in some launches of any case."""
+    found: dict[str, list[Start]] = {}
     for one in starts:
         if one.transit:
-            found.setdefault(one.label, []).append(one.transit)
-    if not found:
-        return ""
+            found.setdefault(one.label, []).append(one)
     names = [
-        f"{label} (up to {counted(max(blocks), 'block')} of {counted(len(blocks), 'launch')})"
-        for label, blocks in found.items()
+        f"{label} (up to {counted(max(one.transit for one in those), 'block')} of {len(those)} of "
+        f"{counted(those[0].launches, 'launch')})"
+        for label, those in found.items()
+        if len(those) > max(1, those[0].launches / 2)
     ]
+    if not names:
+        return ""
     return (
-        f"{counted(len(found), 'case')} became faster while launches went on, and what was taken "
+        f"{counted(len(names), 'case')} became faster while launches went on, and what was taken "
         f"before that is left out: {_some(names)}; what a program sees depends on how often it "
         "calls"
     )
