@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(600)]
 CAMPAIGN = """nprocs = 2
 sizes = [64, 1024, 16384, 65536]
 guidelines = ["GL8"]
-launches = 6
-launches_max = 6
+launches = 10
+launches_max = 20
 blocks = 4
 reps = 3
 rounds = 1

@@ -84,18 +84,34 @@ static int algorithm(int number, int in_ranges, REDUCE)
         return MPIR_Reduce_inter_knomial_wrapper_MV2(GIVEN);
     }
 }
+static const char *choice;
+static int ranges, numbers[8], ends[8];
+__attribute__((constructor)) static void read_once(void)
+{
+    const char *word = choice = getenv("MV2_INTER_REDUCE_TUNING");
+    if (!word || !strchr(word, ','))
+        return;
+    if (!is_off("MV2_USE_INDEXED_TUNING") || !is_off("MV2_USE_INDEXED_REDUCE_TUNING"))
+        return;
+    for (; ranges < 8; word = strchr(word, ',') + 1) {
+        numbers[ranges] = atoi(word);
+        ends[ranges++] = atoi(strchr(word, '-') + 1);
+        if (!strchr(word, ','))
+            return;
+    }
+}
 int MPI_Reduce(REDUCE)
 {
-    const char *word = getenv("MV2_INTER_REDUCE_TUNING");
-    if (!word)
+    int at = 0;
+    if (!choice)
         return after(bytes(count, type) >= LARGE, GIVEN);
-    if (!strchr(word, ','))
-        return algorithm(atoi(word), 0, GIVEN);
-    if (!is_off("MV2_USE_INDEXED_TUNING") || !is_off("MV2_USE_INDEXED_REDUCE_TUNING"))
+    if (!ranges && strchr(choice, ','))
         abort();
-    while (strchr(word, ',') && bytes(count, type) > atoi(strchr(word, '-') + 1))
-        word = strchr(word, ',') + 1;
-    return algorithm(atoi(word), 1, GIVEN);
+    if (!ranges)
+        return algorithm(atoi(choice), 0, GIVEN);
+    while (at < ranges - 1 && bytes(count, type) > ends[at])
+        ++at;
+    return algorithm(numbers[at], 1, GIVEN);
 }
 """
 
