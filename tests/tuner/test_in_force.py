@@ -130,7 +130,7 @@ def test_another_library_than_the_campaign_s(place: Place, monkeypatch: pytest.M
 
     monkeypatch.setattr(in_force, "workbench", other)
     with pytest.raises(
-        PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\)"
+        PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\): name .*--mpi"
     ):
         in_force.files(place.database, None, None)
 

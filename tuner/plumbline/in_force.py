@@ -65,7 +65,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
     if here.fingerprint != library.fingerprint:
         raise PlumblineError(
             f"campaign {campaign.id} was made for {library.id} ({library.fingerprint}), this is "
-            f"{here.id} ({here.fingerprint}): run a campaign for it"
+            f"{here.id} ({here.fingerprint}): name the other one (--mpi), or run a campaign for it"
         )
     for one in written:
         path = Path(one.path)
