@@ -100,6 +100,8 @@ class _Grammar:
         if isinstance(record, Header) == self.started:
             raise ValueError("the header must be the first record, once")
         match record:
+            case Samples():  # first, as most are
+                self._of_case("samples", record.case, record.block)
             case Header():
                 if record.schema != SCHEMA:
                     raise ValueError(
@@ -125,8 +127,6 @@ class _Grammar:
                 if record.case != self.begun:
                     raise ValueError(f"check of case {record.case}, which has not begun")
                 self.begun = None
-            case Samples():
-                self._of_case("samples", record.case, record.block)
             case Order():
                 self._once("order", 0, record.block)
                 if unknown := set(record.cases) - self.cases:

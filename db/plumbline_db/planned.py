@@ -135,6 +135,8 @@ class Planned:
 
     def accept(self, record: ProbeRecord) -> None:
         match record:
+            case Samples():  # first, as most are
+                self._samples(record)
             case Header():
                 self._header(record)
             case ConfigRecord():
@@ -153,8 +155,6 @@ class Planned:
                     self._good.add(record.case)
             case Order():
                 self._order(record)
-            case Samples():
-                self._samples(record)
             case Refused():
                 if record.case not in self._good:
                     raise UnplannedError(f"case {record.case} is refused, which was not timed")
@@ -178,13 +178,13 @@ class Planned:
                     len(record.round_trip_ns),
                     self._pingpongs.get(record.bytes),
                 )
-                self._times(f"round trips of {record.bytes} B", record.round_trip_ns)
+                self._times(record.round_trip_ns)
                 self._timed_ns += sum(record.round_trip_ns)
                 self._require_ranks(record.first, record.second)
             case Overlap():
                 self._overlap(record)
             case OverlapLatency():
-                self._times("empty messages", record.ns)
+                self._times(record.ns)
             case OverlapTrace():
                 self._trace(record)
             case Footer():
@@ -227,23 +227,24 @@ class Planned:
             raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
     def _samples(self, record: Samples) -> None:
-        where = f"case {record.case} in block {record.block}"
         if not self._turns or self._turns.popleft() != (record.block, record.case):
-            raise UnplannedError(f"samples of {where}, whose turn it is not")
+            raise UnplannedError(f"samples of {_where(record)}, whose turn it is not")
         warmup, most = self._room(record.case, record.block)
         use = self._cases[record.case].use or self._set.use or self._set.sync
         invalid = record.late + record.overrun
         if use not in _CHECKED and (invalid > 0 or record.budget_spent):
-            raise UnplannedError(f"repetitions of {where} are left out, which nothing checks")
+            raise UnplannedError(
+                f"repetitions of {_where(record)} are left out, which nothing checks"
+            )
         if len(record.ns) > most or len(record.warmup_ns) > warmup:
             raise UnplannedError(
-                f"{len(record.ns)} samples of {where} after {len(record.warmup_ns)} to warm up, "
-                f"the plan asks for {most} after {warmup}"
+                f"{len(record.ns)} samples of {_where(record)} after {len(record.warmup_ns)} to "
+                f"warm up, the plan asks for {most} after {warmup}"
             )
         if len(record.ns) + invalid < most and not record.budget_spent:
-            _require(f"the number of samples of {where}", len(record.ns), most - invalid)
+            _require(f"the number of samples of {_where(record)}", len(record.ns), most - invalid)
         self._taken[record.case] += len(record.ns)
-        self._times(where, record.warmup_ns, record.ns)
+        self._times(record.warmup_ns, record.ns)
         if use == "stream" or self._set.plain:  # rounded means of a series; rank 0's stands first
             reps = self._cases[record.case].reps
             self._timed_ns += sum(max(0, ns * reps - reps // 2) for ns in record.ns[:1])
@@ -278,7 +279,7 @@ class Planned:
         for times in (record.communication_ns, record.computation_ns, record.both_ns):
             what = f"the number of times of overlap cell {record.cell}"
             _require(what, len(times), planned.triples if record.delivered else 0)
-            self._times(f"overlap cell {record.cell}", times)
+            self._times(times)
             self._timed_ns += sum(times) if record.rank == 0 else 0
         if record.sent < record.bytes or record.halves == 0:
             raise UnplannedError(f"overlap cell {record.cell} has sent less than it was to send")
@@ -295,10 +296,10 @@ class Planned:
             _require(f"the number of events of {where}", len(values), len(record.names))
         self._require_ranks(record.rank)
 
-    def _times(self, where: str, *lists: Sequence[int]) -> None:
-        longest = max((ns for times in lists for ns in times), default=0)
+    def _times(self, *lists: Sequence[int]) -> None:
+        longest = max(max(times, default=0) for times in lists)
         if longest > self._most_ns:
-            raise UnplannedError(f"a time of {longest} ns in {where}, longer than the launch")
+            raise UnplannedError(f"a time of {longest} ns, longer than the launch")
 
     def _footer(self, footer: Footer) -> None:
         _require("the number of cases", footer.cases, len(self._cases))
@@ -330,6 +331,10 @@ class Planned:
         for block in range(0 if self._set.nrep else 1 if self._set.plain else self._set.blocks):
             for case in sorted(self._good - self._orders.get(block, frozenset())):
                 raise UnplannedError(f"no samples of case {case} in block {block}", case)
+
+
+def _where(record: Samples) -> str:
+    return f"case {record.case} in block {record.block}"
 
 
 def _require(what: str, said: object, planned: object) -> None:

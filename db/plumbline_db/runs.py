@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -297,7 +298,8 @@ def medians(
 
 
 def medians_of(found: LaunchSamples) -> Medians:
-    return Medians(found.case, found.runs, [1e-9 * float(np.median(ns)) for ns in found.ns])
+    seconds = [1e-9 * statistics.median(ns.tolist()) for ns in found.ns]
+    return Medians(found.case, found.runs, seconds)
 
 
 class Surroundings(NamedTuple):

@@ -179,7 +179,7 @@ def test_times_that_there_was_no_time_for() -> None:
     nothing = [replace(one, ns=[0] * 3) if isinstance(one, Samples) else one for one in RECORDS]
     judge(PLAN, nothing, seconds=0.01)
     long = changed(RECORDS, Samples, lambda one: replace(one, ns=[2**62] * 3))
-    refused(PLAN, long, r"a time of 4611686018427387904 ns in case .*, longer than", seconds=60)
+    refused(PLAN, long, r"a time of 4611686018427387904 ns, longer than", seconds=60)
     refused(PLAN, long, "timed_ns is .*, and the times together 138350580")
     footer = RECORDS[-1]
     assert isinstance(footer, Footer)

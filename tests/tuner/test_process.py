@@ -51,6 +51,21 @@ def test_output_that_is_no_text_is_still_shown() -> None:
     assert done.stdout == "a\N{REPLACEMENT CHARACTER}b"
 
 
+def test_where_the_system_does_not_tell_that_a_process_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As before Linux 5.3."""
+    monkeypatch.delattr(os, "pidfd_open")
+    assert process.run(["sh", "-c", "exit 3"], timeout_seconds=10).status == 3
+    assert process.run(["sleep", "60"], timeout_seconds=0.1).timed_out
+    asked: list[float] = []
+    done = process.run(
+        ["sleep", "60"], timeout_seconds=60, give_up=lambda spent: not asked.append(spent)
+    )
+    assert not done.timed_out
+    assert len(asked) == 1
+
+
 def test_what_cannot_be_started_is_named() -> None:
     with pytest.raises(PlumblineError, match=r"cannot start no-such-program.*on PATH"):
         process.run(["no-such-program"], timeout_seconds=10)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
@@ -23,6 +22,7 @@ from .candidates import DEFAULT, Candidate
 from .cells import Target
 
 Key = tuple[Target, Candidate]
+Blocks = tuple[float, ...]
 
 # Spread of a log ratio between launches, where nothing is known: the larger ones that were measured
 # on a quiet machine.
@@ -95,7 +95,8 @@ class Evidence:
     def __init__(self, *, exact: bool, spread: float = SPREAD) -> None:
         self.exact = exact
         self.spread = spread
-        self._blocks: dict[Key, dict[int, NDArray[np.float64]]] = {}
+        # Logarithms of the medians of a launch's blocks, in seconds.
+        self._blocks: dict[Key, dict[int, Blocks]] = {}
         # Of cold candidates, log(candidate / default), by the launch of the default.
         self._cold: dict[Key, dict[int, float]] = {}
         self._there: dict[Target, dict[Candidate, None]] = {}
@@ -113,7 +114,7 @@ class Evidence:
             times = self._blocks.setdefault((target, candidate), {})
             for run, ns in zip(one.runs, one.ns, strict=True):
                 parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
-                times[run] = np.array([float(np.median(part)) for part in parts])
+                times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._between.clear()
 
     def add_cold(self, target: Target, candidate: Candidate, run: int, log: float) -> None:
@@ -152,7 +153,7 @@ class Evidence:
             times = {launch: times[launch]} if launch in times else {}
         if not times:
             return None
-        return math.exp(statistics.median(float(np.median(one)) for one in times.values()))
+        return math.exp(statistics.median(statistics.median(one) for one in times.values()))
 
     def candidates(self, target: Target) -> list[Candidate]:
         """Those that can be compared with the default there, sorted."""
@@ -227,7 +228,7 @@ class Evidence:
         blocks = 0
         for run, log in logs.items():
             if run in mine and run in theirs and len(mine[run]) == len(theirs[run]) > 1:
-                rest += np.abs(mine[run] - theirs[run] - log).tolist()
+                rest += [abs(a - b - log) for a, b in zip(mine[run], theirs[run], strict=True)]
                 blocks += len(mine[run])
         if not blocks:
             return 0.0
@@ -251,19 +252,17 @@ class Evidence:
         return self._between[target]
 
 
-def _first_of(
-    mine: Mapping[int, NDArray[np.float64]], theirs: Mapping[int, NDArray[np.float64]]
-) -> dict[int, float]:
+def _first_of(mine: Mapping[int, Blocks], theirs: Mapping[int, Blocks]) -> dict[int, float]:
     """Launches of a machine that repeats itself are one launch."""
     ((run, left), *_), (right, *_) = mine.items(), theirs.values()
     return {run: _difference(left, right)}
 
 
-def _difference(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def _difference(left: Blocks, right: Blocks) -> float:
     """Paired by block; where blocks are missing, median by median."""
     if len(left) == len(right):
-        return float(np.median(left - right))
-    return float(np.median(left) - np.median(right))
+        return statistics.median([a - b for a, b in zip(left, right, strict=True)])
+    return statistics.median(left) - statistics.median(right)
 
 
 def spread_of(medians: Iterable[Medians]) -> float:
