@@ -17,6 +17,7 @@ from .candidates import DEFAULT, Candidate
 from .cells import Target
 from .effort import Effort
 from .evidence import Evidence, Lead, expected_gain, together
+from .select import slower
 
 
 class Decision(msgspec.Struct):
@@ -133,7 +134,8 @@ class Judge:
         counted = f"{launches} launch{'es' * (launches != 1)}"
         clear = self._is_clear(of, leader)
         reached, said = self._bound(of, leader)
-        if clear and reached is not None and gain < least:
+        in_doubt = self._in_doubt(of, leader)
+        if clear and reached is not None and gain < least and not in_doubt:
             return f"{said} in {counted}, and going on is expected to gain {_percent(gain)}"
         if not clear and self._promise(of, leader) < least and gain < least:
             return f"going on is expected to gain less than {_percent(least)}"
@@ -169,6 +171,15 @@ class Judge:
         """Faster than the default beyond doubt, in one of the cells at least."""
         trials = [self.trial(cell, leader) for cell in of.cells]
         return any(one.ratio_high is not None and one.ratio_high < 1 for one in trials)
+
+    def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
+        """Whether it would be refused for being slower in a cell, which may be chance."""
+        several = of.all_cells if len(of.all_cells) > 1 else []
+        trials = [self.trial(cell, leader) for cell in several]
+        return any(
+            slower(one, self._effort.tolerance) and (one.ratio_low is None or one.ratio_low <= 1)
+            for one in trials
+        )
 
     def _promise(self, of: Decision, leader: Candidate) -> float:
         """How much faster than the default the leader may be, as far as known."""

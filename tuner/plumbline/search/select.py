@@ -272,7 +272,7 @@ def _one_for_all(
         }
         if at.keys() != by_size.keys():
             continue
-        if any(_slower(one, tolerance) for one in at.values()):
+        if any(slower(one, tolerance) for one in at.values()):
             continue
         helped = [size for size in wanted if _faster(at[size])]
         gain = benefit({size: _ratio(one) for size, one in at.items()}, share)
@@ -371,6 +371,6 @@ def _faster(trial: Trial) -> bool:
     return trial.state == "measured" and trial.ratio_high is not None and trial.ratio_high < 1
 
 
-def _slower(trial: Trial, tolerance: float) -> bool:
+def slower(trial: Trial, tolerance: float) -> bool:
     """Slower than the default beyond doubt, or by more than the tolerance as far as known."""
     return (trial.ratio_low is not None and trial.ratio_low > 1) or _ratio(trial) > 1 + tolerance
