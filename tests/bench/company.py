@@ -63,7 +63,7 @@ class Machine:
         self.launches += 1
         cases = tuple(one for one in self._cases if one.function in functions)
         plan = msgspec.structs.replace(self._plan, name="bench", seed=self.launches, cases=cases)
-        knobs = dict(pair for one in chosen.values() for pair in one.knobs)
+        knobs = dict(pair for one in chosen.values() for pair in one.configuration.values)
         around = self._family.in_environment(knobs)
         run, records = self._starter.start("bench", "company", self.launches, plan.text(), around)
         if run.outcome != "finished":
@@ -160,7 +160,7 @@ def _said(chosen: Chosen) -> str:
     return " ".join(
         f"{knob}={value}"
         for name, one in chosen.items()
-        for knob, value in one.knobs or [(name, "")]
+        for knob, value in one.configuration.values or [(name, "")]
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from plumbline import identity, tables
+from plumbline.core.configuration import Configuration
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import load
@@ -75,7 +76,9 @@ def plain(at: Here) -> dict[tuple[str, int], Candidate]:
     return dict.fromkeys(at.cells(), DEFAULT)
 
 
-RABENSEIFNER = Candidate(knobs=(("coll_tuned_allreduce_algorithm", "rabenseifner"),))
+RABENSEIFNER = Candidate(
+    configuration=Configuration.of({"coll_tuned_allreduce_algorithm": "rabenseifner"})
+)
 
 
 def test_regret_is_the_distance_to_the_best(machine: tuple[Here, Noisy]) -> None:

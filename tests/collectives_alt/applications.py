@@ -29,7 +29,7 @@ class Outcome:
     """Of one run. `said` is the same with every variant; `wrong` is what the program's checks, or
     its end, speak against it; `replaced` are the variants that replaced calls."""
 
-    said: object
+    said: Any
     wrong: tuple[str, ...]
     replaced: frozenset[str] = frozenset()
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from plumbline import application, campaign_file, guidelines, known_parameters, recorded
+from plumbline.core.configuration import Configuration
 from plumbline.launch import parts
 from plumbline.libraries import openmpi
 from plumbline.plan import Plan, PlanCase
@@ -134,7 +135,12 @@ def _plan(data: bytes) -> None:
     """What enters a plan is a word of it, and no more."""
     words = data.decode("utf-8", errors="surrogateescape").split("|")
     cases = [
-        PlanCase(function=one, bytes=len(one), variant=words[-1], knobs=((words[0], one),))
+        PlanCase(
+            function=one,
+            bytes=len(one),
+            variant=words[-1],
+            configuration=Configuration.of({words[0]: one}),
+        )
         for one in words
     ]
     text = Plan(name=words[0], seed=1, cases=tuple(cases)).text()

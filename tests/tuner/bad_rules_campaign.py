@@ -18,6 +18,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import identity, tables
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
@@ -55,9 +56,9 @@ def tried(menu: Menu, function: str) -> list[Candidate]:
     segment = f"{prefix(function)}_segmentsize"
     for one in menu.first(function):
         found.append(one)
-        if segment in dict(one.knobs) and not menu.one_for_all_sizes(function):
-            knobs = dict(one.knobs) | {segment: SMALL_SEGMENT}
-            found.append(Candidate(knobs=tuple(sorted(knobs.items()))))
+        if segment in one.configuration.as_dict() and not menu.one_for_all_sizes(function):
+            knobs = one.configuration.as_dict() | {segment: SMALL_SEGMENT}
+            found.append(Candidate(configuration=Configuration.of(knobs)))
     return found
 
 
@@ -108,7 +109,7 @@ def rules_file(chosen: Mapping[str, list[Rule]], bench: Workbench) -> str:
             str(len(rules)),
         ]
         for size, one in rules:
-            knobs = dict(one.knobs)
+            knobs = one.configuration.as_dict()
             number = collective.id_of(knobs[prefix(function)], bench.installation.library)
             segment = knobs.get(f"{prefix(function)}_segmentsize", "0")
             lines.append(f"{size} {number} 4 {segment}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
@@ -26,7 +27,9 @@ from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 CASES = (
     PlanCase("MPI_Bcast", 64),
     PlanCase("MPI_Bcast", 1024),
-    PlanCase("MPI_Bcast", 64, knobs=(("coll_tuned_bcast_algorithm", "chain"),)),
+    PlanCase(
+        "MPI_Bcast", 64, configuration=Configuration.of({"coll_tuned_bcast_algorithm": "chain"})
+    ),
 )
 PLAN = Plan("", 7, CASES, blocks=2, reps=3)
 

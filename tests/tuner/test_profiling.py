@@ -13,7 +13,7 @@ import pytest
 
 from plumbline import paths
 from plumbline.application import Application, read
-from plumbline.libraries import Installation
+from plumbline.libraries import Family, Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
@@ -21,7 +21,7 @@ from tests.tuner.families import installations
 
 pytestmark = pytest.mark.mpi
 
-FAMILIES = {"openmpi": OpenMpi(), "mpich": Mpich(), "intelmpi": IntelMpi()}
+FAMILIES: dict[str, Family] = {"openmpi": OpenMpi(), "mpich": Mpich(), "intelmpi": IntelMpi()}
 PLUMBLINE = [sys.executable, "-c", "from plumbline.cli import main; main()"]
 PROGRAM = """
 #include <mpi.h>

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
 from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
@@ -426,7 +427,7 @@ def _of(rows: Sequence[Standing[Trial]], *, foreign: bool) -> list[Standing[Tria
 
 
 def candidate_of(winner: Winner) -> Candidate:
-    return Candidate(winner.variant, tuple(sorted(winner.configuration.items())))
+    return Candidate(winner.variant, Configuration.of(winner.configuration))
 
 
 def _judge_together(
@@ -515,17 +516,25 @@ def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[in
 
 
 # Function, bytes, variant, knobs, use, type, operator: what tells the cases of a launch apart.
-_Key = tuple[str, int, str, tuple[tuple[str, str], ...], str, str, str]
+_Key = tuple[str, int, str, Configuration, str, str, str]
 
 
 def _key(case: Case) -> _Key:
-    knobs = tuple(sorted(case.knobs.items()))
+    knobs = Configuration.of(case.knobs)
     return (case.function, case.bytes, case.variant, knobs, case.use, case.type, case.op)
 
 
 def _key_of(case: PlanCase, data: Data) -> _Key:
     data = case.data or data
-    return (case.function, case.bytes, case.variant, case.knobs, case.use, data.type, data.op)
+    return (
+        case.function,
+        case.bytes,
+        case.variant,
+        case.configuration,
+        case.use,
+        data.type,
+        data.op,
+    )
 
 
 def _evidence(

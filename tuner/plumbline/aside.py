@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.variant_spec import variant_name
 from plumbline.plan import PlanCase, named
 
 LIBRARY = ("default", "library")  # variants that are the library's own call
@@ -24,7 +26,7 @@ class _Call(msgspec.Struct, frozen=True):
     bytes: int
     ranks: int
     variant: str = LIBRARY[0]
-    knobs: tuple[tuple[str, str], ...] = ()
+    configuration: Configuration = Configuration()
 
 
 class Aside:
@@ -74,20 +76,20 @@ class Aside:
 
     def _inside(self, call: _Call) -> list[_Call]:
         """The library's own calls that are made when this one is measured."""
-        parts = self.made_of.get(call.variant.partition(":")[0], ())
+        parts = self.made_of.get(variant_name(call.variant), ())
         return [_Call(name, call.bytes, call.ranks) for name in (call.function, *parts)]
 
     def _answers(self, environment: Environment, call: _Call) -> bool:
         answers = self._answered.get(frozenset(environment.items()))
-        own = call.variant == LIBRARY[0] and not call.knobs
+        own = call.variant == LIBRARY[0] and not call.configuration
         return own and answers is not None and answers(call.function, call.bytes)
 
 
 def _call(case: PlanCase) -> _Call:
     own = case.variant in LIBRARY
     variant = LIBRARY[0] if own else case.variant
-    return _Call(case.function, case.bytes, case.ranks, variant, case.knobs)
+    return _Call(case.function, case.bytes, case.ranks, variant, case.configuration)
 
 
 def _name(call: _Call) -> str:
-    return named(call.function, call.variant, dict(call.knobs), call.bytes, call.ranks)
+    return named(call.function, call.variant, call.configuration.as_dict(), call.bytes, call.ranks)

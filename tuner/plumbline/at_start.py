@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline import side_by_side
+from plumbline.core.configuration import Configuration
 from plumbline.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
 from plumbline.starter import Starter
@@ -18,13 +19,11 @@ from plumbline.verify.statistics import Comparison
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord
 
-Knobs = tuple[tuple[str, str], ...]
-
 
 def run(
     starter: Starter,
     plan: Plan,
-    settings: Sequence[Knobs],
+    settings: Sequence[Configuration],
     launches: int,
     environment: Mapping[str, str],
     compare: Callable[[Sequence[float]], Comparison],
@@ -39,7 +38,7 @@ def run(
         for index, knobs in enumerate(settings):
             if index in failed:
                 continue
-            extra = dict(environment) | starter.family.in_environment(dict(knobs))
+            extra = dict(environment) | starter.family.in_environment(knobs.as_dict())
             name = f"measure-{index + 1}"
             try:
                 theirs[index] += side_by_side.launch(starter, name, plans[index], 1, extra, number)
@@ -65,9 +64,9 @@ def run(
     return lines, [*raw, *(records for one in theirs for records in one)]
 
 
-def _plan(plan: Plan, knobs: Knobs) -> Plan:
+def _plan(plan: Plan, configuration: Configuration) -> Plan:
     cases = (
-        PlanCase(case.function, case.bytes, knobs=knobs)
+        PlanCase(case.function, case.bytes, configuration=configuration)
         for case in plan.cases
         if case == PlanCase(case.function, case.bytes)
     )

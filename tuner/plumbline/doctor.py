@@ -13,8 +13,9 @@ import msgspec
 from plumbline import campaign, conditions, libraries, process, site_rules
 from plumbline import settings as settings_file
 from plumbline.applied import standing
+from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.machine import processing_units
-from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
 from plumbline.simulation import SELECTORS
 from plumbline.words import counted
@@ -119,7 +120,7 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     bench = workbench(mpi_prefix)
     settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
-    finding, records = _one_launch(bench, settings, {}, (), "starts")
+    finding, records = _one_launch(bench, settings, {}, AS_IT_IS, "starts")
     yield finding
     yield from _switched(bench, settings)
     yield from _components(bench, settings)
@@ -143,11 +144,13 @@ def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Fi
         return
     wanted = space.with_needs(entry.knob, chosen.name)
     if space.hot:
-        environment = space.hot_environment
-        yield _one_launch(bench, settings, environment, knobs(wanted), "switches knobs")[0]
+        hot, environment = Configuration.of(wanted), space.hot_environment
+        yield _one_launch(bench, settings, environment, hot, "switches knobs")[0]
     else:
         environment = bench.family.in_environment(wanted)
-        yield _one_launch(bench, settings, environment, (), f"takes {entry.knob}={chosen.name}")[0]
+        yield _one_launch(
+            bench, settings, environment, AS_IT_IS, f"takes {entry.knob}={chosen.name}"
+        )[0]
 
 
 def _components(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
@@ -197,10 +200,10 @@ def _one_launch(
     bench: Workbench,
     settings: settings_file.Settings,
     environment: dict[str, str],
-    chosen: tuple[tuple[str, str], ...],
+    chosen: Configuration,
     what: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
-    case = PlanCase("MPI_Bcast", 64, knobs=chosen)
+    case = PlanCase("MPI_Bcast", 64, configuration=chosen)
     plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
@@ -307,7 +310,7 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     except PlumblineError as error:
         yield Finding("simulator", "notes", f"--simulate does not work: {error}")
         return
-    finding, _ = _one_launch(bench, settings, {}, (), "starts under SimGrid")
+    finding, _ = _one_launch(bench, settings, {}, AS_IT_IS, "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
     for text in differences(bench.space, bench.knobs):
         yield Finding("simulator", "warns", text)

@@ -80,9 +80,11 @@ class Laboratory:
 
     def tell_aside(self, case: PlanCase, run: Run) -> None:
         """That it was put aside, when `run` had failed."""
-        what = named(case.function, case.variant, dict(case.knobs), case.bytes, case.ranks)
+        what = named(
+            case.function, case.variant, case.configuration.as_dict(), case.bytes, case.ranks
+        )
         text = f"{what} {self.aside.why(case).removeprefix('it ')}; it is not measured again"
-        if case.variant in LIBRARY and not case.knobs:
+        if case.variant in LIBRARY and not case.configuration:
             text += ", nor is what is compared with it or made of it"
         event = Event(time=run.started, kind=PUT_ASIDE, text=text)
         if event not in events.get(self.db, self.campaign):

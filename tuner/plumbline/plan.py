@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.errors import UsageError
 
 MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
@@ -67,17 +68,16 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class PlanCase(msgspec.Struct, frozen=True):
-    """One case: `knobs` empty means the library as it is. `config` names the communicator it runs
-    on: "default" is MPI_COMM_WORLD; other names stand for a duplicate with the knobs in force.
-    `delay_ns` is planted into every repetition; `reps` 0 means those of the plan; `ranks` 0 means
-    all, else the first ones; `use` is the way it is called ("": the plan's); `data` None means the
-    plan's. A trial has `calls`: it is only checked, at volumes from `least` to `bytes`, which are
-    `mean` on average, at most."""
+    """One case: without a `configuration` it is the library as it is, on MPI_COMM_WORLD; others are
+    in force on a duplicate of it. `delay_ns` is planted into every repetition; `reps` 0 means those
+    of the plan; `ranks` 0 means all, else the first ones; `use` is the way it is called ("": the
+    plan's); `data` None means the plan's. A trial has `calls`: it is only checked, at volumes from
+    `least` to `bytes`, which are `mean` on average, at most."""
 
     function: str
     bytes: int
     variant: str = "default"
-    knobs: tuple[tuple[str, str], ...] = ()
+    configuration: Configuration = Configuration()
     plain_duplicate: bool = False
     delay_ns: int = 0
     reps: int = 0
@@ -191,14 +191,14 @@ class Plan(msgspec.Struct, frozen=True):
             return self.reps
         return STREAM_CALLS if case.bytes <= _STREAM_BYTES else STREAM_CALLS // 3
 
-    def configs(self) -> dict[tuple[tuple[str, str], ...] | None, str]:
-        """Config ids by knobs, in order of first use; None is the plain duplicate."""
-        ids: dict[tuple[tuple[str, str], ...] | None, str] = {(): "default"}
+    def configs(self) -> dict[Configuration | None, str]:
+        """Config ids by configuration, in order of first use; None is the plain duplicate."""
+        ids: dict[Configuration | None, str] = {Configuration(): "default"}
         for case in self.cases:
             if case.plain_duplicate:
                 ids.setdefault(None, "plain")
-            elif case.knobs not in ids:
-                ids[case.knobs] = f"c{len(ids)}"
+            elif case.configuration not in ids:
+                ids[case.configuration] = f"c{len(ids)}"
         return ids
 
     def text(self) -> str:
@@ -210,15 +210,15 @@ class Plan(msgspec.Struct, frozen=True):
             + (f" clock=wtime plain={_value(self.plain)}" if self.plain else "")
             + "".join(f" {key}={_value(str(value))}" for key, value in self._unusual()),
         ]
-        for knobs, name in configs.items():
-            if name == "plain":
+        for configuration, name in configs.items():
+            if configuration is None:
                 lines.append("config id=plain")
             elif name != "default":
-                words = " ".join(f"{_value(k)}={_value(v)}" for k, v in knobs or ())
+                words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
                 lines.append(f"config id={name} {words}")
         for number, case in enumerate(self.cases):
             data = case.data or self.data
-            config = configs[None if case.plain_duplicate else case.knobs]
+            config = configs[None if case.plain_duplicate else case.configuration]
             lines.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
@@ -252,7 +252,7 @@ class Plan(msgspec.Struct, frozen=True):
         return [one for one in found if one[0] != "knobs" or self._any_knobs()]
 
     def _any_knobs(self) -> bool:
-        return any(case.knobs for case in self.cases)
+        return any(case.configuration for case in self.cases)
 
 
 _OPTIONAL = frozenset(
@@ -299,11 +299,6 @@ def named_in(text: str, number: int) -> str:
                 int(keys.get("ranks", 0)),
             )
     return ""
-
-
-def knobs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Knob values in a canonical order, so that equal configurations share a communicator."""
-    return tuple(sorted(values.items()))
 
 
 def least_bytes(function: str, nprocs: int, data: Data) -> int:

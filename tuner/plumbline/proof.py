@@ -20,8 +20,9 @@ import msgspec
 
 from plumbline import process
 from plumbline.canary import Canary, in_copy
+from plumbline.core.configuration import Configuration
 from plumbline.libraries import Family
-from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.plan import Plan, PlanCase
 from plumbline.starter import NO_END
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
@@ -155,7 +156,7 @@ def started_with(
     """Why a winner for the whole process is not in force, by what the library says of its variables
     (MPI_T) in a short launch; empty: it is."""
     function, measured = next(iter(sizes.items()))
-    case = PlanCase(function, measured[0], knobs=knobs(winner.configuration))
+    case = PlanCase(function, measured[0], configuration=Configuration.of(winner.configuration))
     short = msgspec.structs.replace(
         plan,
         cases=(case,),
@@ -224,8 +225,8 @@ class _Controls:
         self._short = short
         self._exported = exported
         self._proof = proof
-        self._cells: dict[tuple[tuple[str, str], ...], dict[PlanCase, None]] = {}
-        self._work: dict[tuple[tuple[str, str], ...], set[PlanCase]] = {}
+        self._cells: dict[Configuration, dict[PlanCase, None]] = {}
+        self._work: dict[Configuration, set[PlanCase]] = {}
 
     def enter(self, canary: Canary, cells: Sequence[PlanCase]) -> None:
         self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
@@ -235,12 +236,12 @@ class _Controls:
         key = self._key(canary)
         if key not in self._work:
             name = f"control-{len(self._work)}"
-            self._work[key] = self._launches(name, list(self._cells[key]), dict(key))
+            self._work[key] = self._launches(name, list(self._cells[key]), key.as_dict())
         return tuple(cell for cell in cells if cell in self._work[key])
 
-    def _key(self, canary: Canary) -> tuple[tuple[str, str], ...]:
+    def _key(self, canary: Canary) -> Configuration:
         control = self._exported if canary.control is None else canary.control
-        return tuple(sorted(control.items()))
+        return Configuration.of(control)
 
     def _launches(
         self, name: str, left: list[PlanCase], environment: Mapping[str, str]

@@ -131,7 +131,7 @@ def lines(
             Line(
                 function=case.function,
                 variant=case.variant,
-                knobs=dict(case.knobs),
+                knobs=case.configuration.as_dict(),
                 bytes=case.bytes,
                 outcome=found.outcomes[index],
                 seconds=list(ours.values()),

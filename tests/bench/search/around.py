@@ -105,11 +105,11 @@ def chosen(here: Here, choices: Choices) -> Around:
             low, high = bounds(sizes, size)
             if candidate.variant != DEFAULT.variant:
                 rules.append(Rule(function, low, high, candidate.variant))
-            if candidate.knobs:
-                options.update(candidate.knobs)
+            if candidate.configuration:
+                options.update(candidate.configuration.as_dict())
                 whole = here.menu.one_for_all_sizes(function)
                 span = (0, math.inf) if whole else (low, high)
-                by_size.setdefault(function, []).append((*span, dict(candidate.knobs)))
+                by_size.setdefault(function, []).append((*span, candidate.configuration.as_dict()))
     if not here.sweep.simulated:
         options = {}
     return Around(

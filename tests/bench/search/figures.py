@@ -200,7 +200,9 @@ def _row(
 
 
 def _told(regret: float, found: Regret) -> str:
-    chosen, best = (label(one.variant, dict(one.knobs)) for one in (found.chosen, found.best))
+    chosen, best = (
+        label(one.variant, one.configuration.as_dict()) for one in (found.chosen, found.best)
+    )
     return f"{found.function} {found.bytes}: {100 * regret:.1f} %, {chosen} where {best} is best"
 
 

@@ -127,7 +127,7 @@ def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tupl
         # The knob is in force for the launch as a whole, as such tools set it.
         plain = [PlanCase(one.function, one.bytes, one.variant) for one in cases]
         extra = at.bench.space.hot_environment | at.bench.family.in_environment(
-            dict(candidate.knobs)
+            candidate.configuration.as_dict()
         )
         for number in range(runs_each):
             plan = msgspec.structs.replace(

@@ -90,7 +90,7 @@ def items(here: Here) -> Iterator[Item]:
         yield Item(f"{name} default", {}, tuple(dict.fromkeys([*cases, *ours])))
         for one in knobs[name]:
             plain = tuple(PlanCase(name, size) for size in own)
-            yield Item(f"{name} {_label(one)}", dict(one.knobs), plain)
+            yield Item(f"{name} {_label(one)}", one.configuration.as_dict(), plain)
     yield from _together(knobs, cells)
 
 
@@ -109,14 +109,14 @@ def _together(
             for place, (name, those) in enumerate(knobs.items())
             if those
         }
-        options = dict(pair for one in chosen.values() for pair in one.knobs)
+        options = dict(pair for one in chosen.values() for pair in one.configuration.values)
         yield Item(f"{TOGETHER} {number} {turn}", options, cases)
     for name, turn in itertools.product(names, range(_TURNS)):
         options = dict(
             pair
             for other in names
             if other != name and (those := knobs[other])
-            for pair in those[turn * len(those) // _TURNS].knobs
+            for pair in those[turn * len(those) // _TURNS].configuration.values
         )
         own = tuple(case for case in cases if case.function == name)
         yield Item(f"{TOGETHER} {name} default {turn}", options, own)
@@ -132,7 +132,7 @@ def _ours(here: Here, function: str, size: int) -> list[PlanCase]:
 
 
 def _label(candidate: Candidate) -> str:
-    return " ".join(f"{name}={value}" for name, value in candidate.knobs)
+    return str(candidate.configuration)
 
 
 def launch(
@@ -180,7 +180,7 @@ def launch(
 
 
 def _failed(case: PlanCase, run: Run) -> Timed:
-    knobs = dict(case.knobs)
+    knobs = case.configuration.as_dict()
     return Timed(case.function, case.bytes, case.variant, knobs, "failed", run.reason, [])
 
 
@@ -203,7 +203,7 @@ def _condensed(
                 case.function,
                 case.bytes,
                 case.variant,
-                dict(case.knobs),
+                case.configuration.as_dict(),
                 check.outcome,
                 check.detail,
                 [samples[block] for block in sorted(samples)],

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
 from plumbline.placement import Placement
 from plumbline.plan import PlanCase
@@ -71,7 +72,7 @@ class Replay(Starter):
                 one.function,
                 one.bytes,
                 one.variant,
-                tuple(sorted(configs.get(one.config, {}).items())),
+                Configuration.of(configs.get(one.config, {})),
                 plain_duplicate=one.config == "plain",
                 ranks=one.ranks,
             )

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from plumbline import campaign, identity, tables
+from plumbline.core.configuration import Configuration
 from plumbline.guidelines import Guidelines
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
@@ -123,7 +124,7 @@ class Here(msgspec.Struct, frozen=True):
         """The candidate of the space that these knobs are: a rules file spells out what a candidate
         leaves at its default, and does not say what holds for the whole process."""
         entry = self.bench.space.of(function)
-        exact = Candidate(knobs=tuple(sorted(knobs.items())))
+        exact = Candidate(configuration=Configuration.of(knobs))
         if not knobs or entry is None or exact in self.space(function, size):
             return exact
         fitting = []
@@ -131,7 +132,7 @@ class Here(msgspec.Struct, frozen=True):
             if name != function:
                 continue
             for one in self.space(function, at):
-                own = dict(one.knobs)
+                own = one.configuration.as_dict()
                 if own.get(entry.knob) == knobs.get(entry.knob) is not None:
                     differ = sum(
                         knobs.get(knob, value) != value

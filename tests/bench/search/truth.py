@@ -144,7 +144,7 @@ class Truth:
         around = chosen(self._here, others | own).inside()
         case = candidate.case(function, size)
         if self._here.sweep.simulated and candidate.is_knobs:
-            options = around.options | dict(candidate.knobs)
+            options = around.options | candidate.configuration.as_dict()
             around = msgspec.structs.replace(around, options=options)
             case = PlanCase(function, size)
         (answer,) = self._answers.of([case], around)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -265,7 +266,7 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
             raise
         pytest.skip(f"not built for SimGrid: {error}")
 
-    def times() -> tuple[dict[int, int], dict[int, str]]:
+    def times() -> tuple[dict[int, int], Mapping[int, str]]:
         run, records = ranks.start("c", "s", 0, PLAN.text(), {})
         assert run.outcome == "finished", run.reason + run.stderr
         (ns,) = zip(*(one.ns for one in records if isinstance(one, Samples)), strict=True)

@@ -372,7 +372,7 @@ def test_killed_before_the_number_of_the_job_was_kept(home: Path, slurm: Cluster
             real(queue, *words)  # type: ignore[arg-type]
             os._exit(9)
 
-        queue.submit = dying  # type: ignore[union-attr,method-assign]
+        queue.submit = dying  # type: ignore[attr-defined]
         killed.start("c", "s", 0, "plan", {})
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -59,8 +59,10 @@ def outcomes(
 def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:
     space, chosen = menu()
     candidates = chosen.first(FUNCTION)
-    assert candidates and all(("coll_han_priority", "0") in one.knobs for one in candidates)
-    assert not any("coll_han_priority" in dict(one.knobs) for one in chosen.first("MPI_Scan"))
+    assert candidates and all(
+        one.configuration.get("coll_han_priority") == "0" for one in candidates
+    )
+    assert not any("coll_han_priority" in one.configuration for one in chosen.first("MPI_Scan"))
     cases = tuple(one.case(FUNCTION, SIZE) for one in (DEFAULT, *candidates))
     plan = Plan("race", 1, cases, blocks=2, reps=2, warmup=1)
     run, records = ranks.start("c", "race", 0, plan.text(), space.hot_environment)
@@ -77,7 +79,7 @@ def test_what_is_exported_decides_and_the_rules_alone_do_not(
     candidate: Candidate = chosen.first(FUNCTION)[0]
     winner: Winner = build.winner(
         function=FUNCTION, nprocs=4, ppn=2, bytes_from=2048, bytes_to=8192, variant="default",
-        configuration=dict(candidate.knobs), restrictions=[],
+        configuration=candidate.configuration.as_dict(), restrictions=[],
     )  # fmt: skip
     _, found = libraries.find(prefix_of(NAME))
     out = tmp_path / "out"

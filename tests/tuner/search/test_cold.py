@@ -14,6 +14,7 @@ from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
 from plumbline import tables
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.search.cold import settings_of
@@ -73,7 +74,7 @@ NAMES = st.sampled_from(["f", "g", "h"])
 KNOBS = st.dictionaries(st.sampled_from(["shared", "own"]), st.sampled_from("12"), min_size=1)
 ENTRIES = st.dictionaries(
     st.builds(Target, NAMES, st.integers(1, 3)),
-    st.lists(KNOBS.map(lambda one: Candidate(knobs=tuple(sorted(one.items())))), unique=True),
+    st.lists(KNOBS.map(lambda one: Candidate(configuration=Configuration.of(one))), unique=True),
 )
 
 
@@ -86,18 +87,18 @@ def test_settings_hold_every_candidate_once_and_one_of_a_function(
     assert sorted(placed) == sorted((cell, one) for cell, those in entries.items() for one in those)
     for chosen, _ in found:
         for left, right in itertools.combinations(chosen.values(), 2):
-            both = dict(left.knobs) | dict(right.knobs)
-            assert both == dict(right.knobs) | dict(left.knobs)
+            both = left.configuration.as_dict() | right.configuration.as_dict()
+            assert both == right.configuration.as_dict() | left.configuration.as_dict()
 
 
 def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(
     db: Database, campaign: Campaign
 ) -> None:
     near = {
-        (one.function, dict(c.knobs)[k]): lambda *_: 1.01
+        (one.function, c.configuration[k]): lambda *_: 1.01
         for one in THREE
         for c in candidates(one.function)
-        for k, _ in c.knobs[:1]
+        for k, _ in c.configuration.values[:1]
     }
     race(db, campaign, ColdStarter(Costs(algorithm=near)), *THREE)
     launched = runs.listing(db, campaign.id)
@@ -146,7 +147,7 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
 FACTORS = [0.31, 0.37, 0.44, 0.53, 0.61, 0.72, 0.83, 0.94, 1.0, 1.3]
 TWO = ("MPI_Bcast", "MPI_Gather")
 ALGORITHMS = [
-    (name, dict(one.knobs)[f"coll_tuned_{name.removeprefix('MPI_').lower()}_algorithm"])
+    (name, one.configuration[f"coll_tuned_{name.removeprefix('MPI_').lower()}_algorithm"])
     for name in TWO
     for one in candidates(name)
 ]
@@ -185,7 +186,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         target: [
             Trial(
                 variant="default",
-                knobs=dict(one.knobs),
+                knobs=one.configuration.as_dict(),
                 state="measured",
                 ratio=(ratio := _ratio(costs, target, one)),
                 ratio_low=ratio * 0.999,
@@ -210,7 +211,7 @@ def _ratio(costs: Costs, target: Target, candidate: Candidate) -> float:
     def seconds(knobs: dict[str, str]) -> float:
         return costs.library(target.function, target.bytes, knobs)
 
-    return seconds(dict(candidate.knobs)) / seconds({})
+    return seconds(candidate.configuration.as_dict()) / seconds({})
 
 
 # --- parameters and fronts ------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
     lab = Laboratory(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
     race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
     trials = race.run([cell], refine=False)[cell]
-    out = {dict(one.knobs)["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
+    out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
     assert "binomial" in out and "linear_sync" not in out
     launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)
     assert len(runs.listing(db, campaign.id)) == launches
@@ -314,7 +315,7 @@ def test_who_aborts_a_launch_is_found_and_the_others_go_on(
             for value in one.knobs.values()
         }
         for candidate in candidates(target.function):
-            innocent = set(dict(candidate.knobs).values()) - {"0", "knomial"}
+            innocent = set(candidate.configuration.as_dict().values()) - {"0", "knomial"}
             assert innocent <= measured
 
 
@@ -377,7 +378,7 @@ def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Cam
 def beside_scan() -> str:
     """An algorithm of Bcast that is in force in launches with one of Scan."""
     shared = len(candidates("MPI_Scan")) - 1
-    return dict(candidates("MPI_Bcast")[shared].knobs)["coll_tuned_bcast_algorithm"]
+    return candidates("MPI_Bcast")[shared].configuration["coll_tuned_bcast_algorithm"]
 
 
 def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:

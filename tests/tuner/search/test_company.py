@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from plumbline import paths, tables
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.budget import Budget
@@ -51,7 +52,9 @@ def of_simgrid(selector: str) -> Menu:
 def chosen(**options: str) -> dict[str, Candidate]:
     """Candidates of SimGrid by function."""
     return {
-        f"MPI_{name.capitalize()}": Candidate(knobs=((f"smpi/{name}", value),))
+        f"MPI_{name.capitalize()}": Candidate(
+            configuration=Configuration.of({f"smpi/{name}": value})
+        )
         for name, value in options.items()
     }
 

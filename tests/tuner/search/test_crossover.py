@@ -162,7 +162,7 @@ class Exact:
         self.heats.append(entries)
         return {
             target: [
-                self._trial(dict(one.knobs)["coll_tuned_allreduce_algorithm"], target.bytes)
+                self._trial(one.configuration["coll_tuned_allreduce_algorithm"], target.bytes)
                 for one in candidates
             ]
             for target, candidates in entries.items()

@@ -12,6 +12,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import identity
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
@@ -21,7 +22,7 @@ from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
-from plumbline.search.turns import HEATS, Value
+from plumbline.search.turns import HEATS
 from plumbline.settings import Settings, load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
@@ -92,8 +93,8 @@ class Machine(SimulatedStarter):
         return seconds * (self._effect(function, size, self._value) if self._value else 1), said
 
 
-def value(text: str) -> Value:
-    return ((EAGER, text),)
+def value(text: str) -> Configuration:
+    return Configuration.of({EAGER: text})
 
 
 def search(
@@ -118,7 +119,7 @@ def tried(**more: Any) -> dict[str, list[str]]:
     functions = more.pop("functions", ["MPI_Bcast"])
     found: dict[str, list[str]] = {}
     for one in process.values(SPACE, installed_knobs(), functions, **more):
-        for knob, text in one:
+        for knob, text in one.values:
             found.setdefault(knob, []).append(text)
     return found
 
@@ -168,14 +169,14 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
         (
             SimGrid(),
             {OPTIONS: "--cfg=smpi/bcast:ompi"},
-            (("smpi/async-small-thresh", "65536"),),
+            Configuration.of({"smpi/async-small-thresh": "65536"}),
             {OPTIONS: "--cfg=smpi/bcast:ompi --cfg=smpi/async-small-thresh:65536"},
         ),
         # A parameter of an algorithm, which the exported rules choose.
         (
             OpenMpi(),
             {RULES: "/home/u/ompi-rules.conf"},
-            (("coll_tuned_bcast_algorithm_knomial_radix", "8"),),
+            Configuration.of({"coll_tuned_bcast_algorithm_knomial_radix": "8"}),
             {
                 RULES: "/home/u/ompi-rules.conf",
                 "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -185,7 +186,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
         (
             Mpich(),
             {"MPIR_CVAR_COLLECTIVE_FALLBACK": "print"},
-            (("MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "8192"),),
+            Configuration.of({"MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": "8192"}),
             {
                 "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
                 "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": "8192",
@@ -194,7 +195,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
     ],
 )
 def test_beside_what_is_in_force(
-    family: Any, before: dict[str, str], one: Value, expected: dict[str, str]
+    family: Any, before: dict[str, str], one: Configuration, expected: dict[str, str]
 ) -> None:
     assert turns.in_force_beside(before, family, one) == expected
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from plumbline import tables
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory
 from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
@@ -67,7 +68,7 @@ class Ran:
         return {
             (
                 Target(case.function, case.bytes),
-                Candidate(case.variant, tuple(sorted(configs.get(case.config, {}).items()))),
+                Candidate(case.variant, Configuration.of(configs.get(case.config, {}))),
                 case.config,
             )
             for case in cases
@@ -108,11 +109,11 @@ def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Camp
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
     first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
     proposed = {candidate for _, candidate, _ in ran.entered(LOOK_2)} - first
-    names = {dict(one.knobs)["coll_tuned_bcast_algorithm"] for one in proposed}
+    names = {one.configuration["coll_tuned_bcast_algorithm"] for one in proposed}
     assert names <= {"binomial", "chain"} and len(proposed) == EFFORT.proposals
     for suite in ran.race.suites[1:]:
         racing = {candidate for _, candidate, _ in ran.entered(suite)} - {DEFAULT}
-        assert not any("pipeline" in dict(one.knobs).values() for one in racing)
+        assert not any("pipeline" in one.configuration.as_dict().values() for one in racing)
     measured = [one for one in ran.trials[BCAST] if one.state == "measured"]
     assert len(measured) > len(menu().first("MPI_Bcast"))
     best = min(measured, key=lambda one: one.ratio or 9)
@@ -361,5 +362,5 @@ def test_index_keeps_the_duplicate_and_the_library_apart() -> None:
     target = Target("MPI_Bcast", 64)
     assert found == {
         (target, DEFAULT): {1: 1.0, 2: 1.0},
-        (target, Candidate(knobs=(("a", "1"), ("b", "2")))): {1: 4.0, 2: 4.0},
+        (target, Candidate(configuration=Configuration.of({"a": "1", "b": "2"}))): {1: 4.0, 2: 4.0},
     }

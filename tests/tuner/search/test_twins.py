@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.search import space as spaces
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
@@ -20,10 +21,10 @@ from tests.tuner.simulated import ROOT
 SPACE = spaces.load(ROOT / "search-spaces" / "simgrid.toml")
 SMALL, LARGE = Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)
 OURS = ["bcast_linear", "bcast_binomial", "bcast_scatter_ring_allgather", "bcast_chain"]
-FLAT = Candidate(knobs=(("smpi/bcast", "flattree"),))
-TREE = Candidate(knobs=(("smpi/bcast", "binomial_tree"),))
-CHAIN = Candidate(knobs=(("smpi/bcast", "NTSL"),))
-MPICH = Candidate(knobs=(("smpi/bcast", "mpich"),))
+FLAT = Candidate(configuration=Configuration.of({"smpi/bcast": "flattree"}))
+TREE = Candidate(configuration=Configuration.of({"smpi/bcast": "binomial_tree"}))
+CHAIN = Candidate(configuration=Configuration.of({"smpi/bcast": "NTSL"}))
+MPICH = Candidate(configuration=Configuration.of({"smpi/bcast": "mpich"}))
 COLD = [FLAT, TREE, CHAIN, MPICH]
 
 
@@ -125,7 +126,7 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     function: str, knob: tuple[str, str], selector: str
 ) -> None:
     cell = Target(function, 64)
-    made = Candidate(knobs=(knob,))
+    made = Candidate(configuration=Configuration((knob,)))
     before = Evidence(exact=True)
     default = Case(cell.function, "default", {}, "default", 64, "MPI_BYTE", "MPI_BOR", 0)
     times = LaunchSamples(default, [1], [np.array([1000], dtype=np.int64)])

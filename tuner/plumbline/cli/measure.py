@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.variant_spec import variant_name
+
 from . import common
 
 if TYPE_CHECKING:
@@ -138,7 +141,7 @@ def command(
 
     from plumbline import at_start, campaign, conditions, settling
     from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
+    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
@@ -152,7 +155,7 @@ def command(
     common.require_functions(bench.catalogue, [function])
     chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
     unknown = (
-        {word.partition(":")[0] for word in chosen}
+        {variant_name(word) for word in chosen}
         - set(known.get(function, []))
         - {"library", "empty"}
     )
@@ -161,20 +164,20 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    hot: list[tuple[tuple[str, str], ...]] = []
-    cold: list[tuple[tuple[str, str], ...]] = []
+    hot: list[Configuration] = []
+    cold: list[Configuration] = []
     for name, value in map(_knob, settings):
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
         writable = name not in bench.knobs or bench.knobs[name].writable
         kind = hot if writable and bench.space.is_hot(name) else cold
-        kind.append(knobs(bench.space.with_needs(name, value)))
+        kind.append(Configuration.of(bench.space.with_needs(name, value)))
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=one) for one in hot),
+            *(PlanCase(function, size, configuration=one) for one in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.core.configuration import AS_IT_IS
+
 from . import common
 from .lazy import Lazy
 
@@ -164,7 +166,7 @@ def command(
         kernel,
         aids.chosen(aid, test_us),
         1000 * test_us,
-        (),
+        AS_IT_IS,
         triples,
         launches or (1 if quick else suite.LAUNCHES),
         seed,
@@ -214,7 +216,7 @@ def command(
         title = suite.title(bench.installation.library, settings)
         common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
     if as_json:
-        head = {"id": row.id, "nprocs": settings.nprocs, "settings": dict(settings.knobs)}
+        head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}
         common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(told))

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Collection, Iterable, Sequence
 
 from plumbline import guidelines
+from plumbline.core.variant_spec import variant_name
 
 from .parts import Record, case_lines
 
@@ -72,7 +73,7 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
 
 def calls(function: str, variant: str) -> Collection[str] | None:
     """The MPI functions that a variant calls as an application does; None: nobody says."""
-    name = variant.partition(":")[0]
+    name = variant_name(variant)
     if name == "default" or name.endswith("_as_split"):
         return (function,)
     return _mockups().get(name, None if "_as_" in name else ())

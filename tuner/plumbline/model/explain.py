@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline import paths
+from plumbline.core.variant_spec import variant_name
 from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated
 from plumbline.plan import TYPE_BYTES
@@ -291,7 +292,7 @@ class _Cells:
         return Shape(nprocs, volume) if of is None else of.shape(nprocs, volume)
 
     def _followed(self, target: Target, trial: Trial) -> Followed | None:
-        name = trial.variant.partition(":")[0]
+        name = variant_name(trial.variant)
         if trial.variant != "default" and name not in self._standards:
             return None
         standard = self._standards.get(name, {})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.variant_spec import VariantSpec
 from plumbline.search.space import Space
 
 from . import schedules
@@ -118,10 +119,9 @@ def followed(
     variant's parameters that are not written."""
     known = names()
     if variant != "default":
-        name, _, text = variant.partition(":")
-        words = dict(word.split("=", 1) for word in text.split(",") if word)
-        values = {one: str(value) for one, value in standard.items()} | words
-        entry = known.entry("ours", function, name)
+        spec = VariantSpec.parse(variant)
+        values = {name: str(value) for name, value in standard.items()} | spec.parameters
+        entry = known.entry("ours", function, spec.name)
     else:
         of = space.of(function)
         if of is None or of.knob not in knobs:

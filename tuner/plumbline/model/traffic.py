@@ -12,9 +12,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory
 from plumbline.plan import Data, Plan, PlanCase
-from plumbline.plan import knobs as canonical
 from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
@@ -128,7 +128,10 @@ def _launched(
 ) -> Matrix | None:
     name = suite(target, position)
     case = PlanCase(
-        target.function, target.bytes, knobs=canonical(knobs), plain_duplicate=not knobs
+        target.function,
+        target.bytes,
+        configuration=Configuration.of(knobs),
+        plain_duplicate=not knobs,
     )
     plan = Plan(
         name=name,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.machine import processing_units
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
@@ -56,10 +57,10 @@ def in_force(settings: Settings, bench: Workbench, where: CampaignSettings) -> S
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings
-    values = {name: one.value for name, one in bench.knobs.items()} | dict(settings.knobs)
+    values = {name: one.value for name, one in bench.knobs.items()} | settings.knobs.as_dict()
     knobs = of_library(bench.space.progress, bench.installation.library.id, values, ranks, units)
-    merged = dict(settings.knobs) | knobs
-    return msgspec.structs.replace(settings, knobs=tuple(sorted(merged.items())))
+    merged = settings.knobs.as_dict() | knobs
+    return msgspec.structs.replace(settings, knobs=Configuration.of(merged))
 
 
 def require_spare(ranks: int, threads: int, units: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from plumbline.core.configuration import Configuration
 from plumbline.libraries import Knob
 from plumbline.overlap import benches
 from plumbline.search.process import is_read, refuse_without_core, values_of
 from plumbline.search.space import Setting, Space
-from plumbline.search.turns import Value
 from plumbline_db.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def values(
     named: Collection[str] | None = None,
     fixed: Collection[str] = (),
     spare_cores: bool,
-) -> tuple[list[Value], list[str]]:
+) -> tuple[list[Configuration], list[str]]:
     """What is tried for the benchmarks `names`: of settings that the installed library has, and
     reads as it is, or of those that are `named`. Then the knobs that are left out because no core
     is free. Raises UsageError for a name that no setting has, or whose setting needs a spare core,
@@ -39,7 +39,7 @@ def values(
     if taken:
         raise UsageError(f"settings: {', '.join(taken)}: in force in every launch by `environment`")
     refuse_without_core(space, named or (), spare_cores=spare_cores)
-    found: dict[Value, None] = {}
+    found: dict[Configuration, None] = {}
     left_out = []
     for one in space.setting:
         if one.knob not in installed or one.knob in fixed or not _wanted(one, names, nodes, named):

@@ -57,7 +57,7 @@ def how(settings: Settings) -> dict[str, str]:
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name == "knobs":
-            found |= {knob: str(one) for knob, one in value}
+            found |= settings.knobs.as_dict()
         elif name not in _EXTENT:
             found[name] = str(value)
     return found

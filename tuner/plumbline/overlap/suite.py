@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline import identity
+from plumbline.core.configuration import Configuration
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
@@ -44,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True):
     kernel: str = "registers"
     aid: Aid = "none"
     test_ns: int = 0
-    knobs: tuple[tuple[str, str], ...] = ()
+    knobs: Configuration = Configuration()
     triples: int = 50
     launches: int = LAUNCHES
     seed: int = 1
@@ -167,7 +168,7 @@ def _first(settings: Settings, bench: str) -> Plan:
 
 def title(library: Library, settings: Settings) -> str:
     """Of a picture."""
-    knobs = [f"{name}={value}" for name, value in settings.knobs]
+    knobs = [f"{name}={value}" for name, value in settings.knobs.values]
     words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
     return ", ".join([*words, settings.kernel, *knobs])
 
@@ -214,7 +215,7 @@ def _launch(
     clock: duration.Clock,
     expect: Callable[[float], None],
 ) -> None:
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     series = {
         bench: Series(lab, suite_of(bench, stage), one, environment | aids.environment(one))
         for bench, one in plans.items()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline import identity
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.placement import Placement
@@ -30,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
     `place`: where ranks are (place.py)."""
 
     nprocs: int = 2
-    knobs: tuple[tuple[str, str], ...] = ()
+    knobs: Configuration = Configuration()
     triples: int = 15
     seed: int = 1
     place: tuple[str, ...] = ()
@@ -84,7 +85,7 @@ def late_ns(size: int) -> int:
 def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
     """Launches what is missing. Raises PlumblineError when launches fail."""
     found, plan = _NOTHING, first(settings)
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     for number in range(_MOST_LAUNCHES):
         lab.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
         Series(lab, _suite(number), plan, environment).advance()
@@ -99,7 +100,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
 
 
 def stored(
-    db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...], place: Sequence[str]
+    db: Database, other: Campaign, knobs: Configuration, place: Sequence[str]
 ) -> Found | None:
     """What was found last for the machine and library of another row, with these knobs, between
     ranks in the same places."""
@@ -111,7 +112,7 @@ def stored(
     return None
 
 
-def _how(row: Campaign) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]] | None:
+def _how(row: Campaign) -> tuple[Configuration, tuple[str, ...]] | None:
     """None: a row of another command."""
     try:
         settings = msgspec.json.decode(row.settings, type=Settings)

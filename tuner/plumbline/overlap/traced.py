@@ -25,7 +25,7 @@ def plan(settings: Settings, bench: str) -> Plan:
 def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, list[ProbeRecord]]:
     """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
     not come as they were sent."""
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     found = {}
     for bench in settings.benches:
         lab.progress.step(f"timeline: {bench}")

@@ -15,6 +15,7 @@ import msgspec
 
 from plumbline import factors, identity, tables
 from plumbline.campaign import spare_cores
+from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.exported import Files
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series
@@ -23,7 +24,7 @@ from plumbline.overlap.sides import Grid
 from plumbline.plan import OverlapCell, Plan
 from plumbline.proven import Proven
 from plumbline.search.outcome import label
-from plumbline.search.turns import Turns, Value
+from plumbline.search.turns import Turns
 from plumbline.settings import Settings
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
@@ -63,7 +64,9 @@ def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
     tried(bench, asked, settings)
 
 
-def tried(bench: Workbench, asked: Asked, settings: Settings) -> tuple[list[Value], list[str]]:
+def tried(
+    bench: Workbench, asked: Asked, settings: Settings
+) -> tuple[list[Configuration], list[str]]:
     """The values of a search, and the knobs that need a core that is not there."""
     return candidates.values(
         bench.space,
@@ -123,7 +126,7 @@ class Objective(Turns[Side]):
         self._plan = plan_of(grid, settings.seed)
         self._measured = frozenset(grid.measured())
 
-    def plan(self, value: Value) -> Plan:
+    def plan(self, value: Configuration) -> Plan:
         del value
         return self._plan
 
@@ -133,7 +136,7 @@ class Objective(Turns[Side]):
         found = overlaps.of_launch(lab.db, run.id) if run else []
         return delivered.flaw(found)
 
-    def seconds(self, suite: str, value: Value) -> dict[Side, dict[int, float]]:
+    def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value
         lab = self._lab
         found = self._grid.medians(sides.read(lab.db, lab.campaign, [suite]))
@@ -278,13 +281,16 @@ class Loop:
         seed: int,
         of: Plan | None = None,
     ) -> dict[Side, list[float]]:
-        full = msgspec.structs.replace(of or objective.plan(()), seed=seed)
+        full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
         tuned = Series(self._lab, suite, full, environment)
         plain = Series(self._lab, f"{suite}-default", full, {})
         for _ in range(count):
             tuned.advance()
             plain.advance()
-        ours, theirs = objective.seconds(suite, ()), objective.seconds(f"{suite}-default", ())
+        ours, theirs = (
+            objective.seconds(suite, AS_IT_IS),
+            objective.seconds(f"{suite}-default", AS_IT_IS),
+        )
         return {
             side: [
                 math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)

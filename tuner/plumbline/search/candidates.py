@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from plumbline import version
+from plumbline.core.configuration import Configuration
+from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.model.names import names
-from plumbline.plan import PlanCase, knobs
+from plumbline.plan import PlanCase
 from plumbline.workbench import Variant
 from plumbline_db.records import Library
 from plumbline_exporters import mv2_ranges
@@ -27,14 +29,16 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     as plans and profiles have it: `name:parameter=value`; those left out have standard values."""
 
     variant: str = "default"
-    knobs: tuple[tuple[str, str], ...] = ()
+    configuration: Configuration = Configuration()
 
     def case(self, function: str, size: int) -> PlanCase:
-        return PlanCase(function=function, bytes=size, variant=self.variant, knobs=self.knobs)
+        return PlanCase(
+            function=function, bytes=size, variant=self.variant, configuration=self.configuration
+        )
 
     @property
     def is_knobs(self) -> bool:
-        return self.variant == "default" and bool(self.knobs)
+        return self.variant == "default" and bool(self.configuration)
 
 
 DEFAULT = Candidate()
@@ -91,7 +95,7 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return set()
-        algorithm = dict(candidate.knobs)[entry.knob]
+        algorithm = candidate.configuration[entry.knob]
         return set(names().ours_like(self._space.family, function, algorithm))
 
     def calls(self, function: str, candidate: Candidate) -> list[str]:
@@ -100,7 +104,7 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or candidate.variant != DEFAULT.variant:
             return []
-        if entry.knob not in dict(candidate.knobs):
+        if entry.knob not in candidate.configuration:
             name = self._library.build.get("selector")
             return next((one.calls for one in entry.algorithms if one.name == name), [])
         return [name for one in _algorithms(entry, candidate) for name in one.calls]
@@ -122,7 +126,11 @@ class Menu:
         if entry is None or not candidate.is_knobs:
             return False
         cold = {one.knob for one in entry.parameters if one.cold}
-        return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
+        return (
+            self._space.hot is None
+            or entry.cold
+            or not cold.isdisjoint(candidate.configuration.as_dict())
+        )
 
     @property
     def is_all_cold(self) -> bool:
@@ -132,7 +140,7 @@ class Menu:
         """What a configuration is, whatever its parameters are."""
         entry = self._space.of(function)
         if variant != DEFAULT.variant or entry is None:
-            return variant.partition(":")[0]
+            return variant_name(variant)
         return f"{entry.knob}={knobs.get(entry.knob, '')}"
 
     def one_for_all_sizes(self, function: str) -> bool:
@@ -177,7 +185,7 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or entry.sizes != "each" or not candidate.is_knobs:
             return {}
-        algorithm = dict(candidate.knobs)[entry.knob]
+        algorithm = candidate.configuration[entry.knob]
         found = {}
         for parameter in self._parameters(entry, algorithm):
             values = [
@@ -196,16 +204,15 @@ class Menu:
         return found
 
     def _ours_of(self, candidate: Candidate) -> Variant | None:
-        return self._variants.get(candidate.variant.partition(":")[0])
+        return self._variants.get(variant_name(candidate.variant))
 
     def settings(self, candidate: Candidate) -> dict[str, str]:
         """Everything that makes the candidate what it is: its knobs, or the name of the variant and
         all its parameters, also those that the candidate leaves at their standard values."""
         variant = self._ours_of(candidate)
         if variant is None:
-            return dict(candidate.knobs)
-        words = candidate.variant.partition(":")[2].split(",")
-        given = dict(word.split("=", 1) for word in words if word)
+            return candidate.configuration.as_dict()
+        given = VariantSpec.parse(candidate.variant).parameters
         standard = {one.name: str(one.standard) for one in variant.parameters}
         return {"variant": variant.name} | standard | given
 
@@ -214,12 +221,10 @@ class Menu:
         if variant is not None:
             standard = {one.name: str(one.standard) for one in variant.parameters}
             wanted = self.settings(candidate) | {name: str(one) for name, one in values.items()}
-            words = [
-                f"{name}={wanted[name]}" for name in standard if wanted[name] != standard[name]
-            ]
-            return Candidate(variant.name + (":" + ",".join(words) if words else ""))
+            given = {name: wanted[name] for name in standard if wanted[name] != standard[name]}
+            return Candidate(str(VariantSpec(variant.name, given)))
         chosen = {knob: str(value) for knob, value in values.items()}
-        return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
+        return Candidate(configuration=candidate.configuration.with_(chosen))
 
     def centre(self, function: str, candidate: Candidate, size: int) -> Candidate:
         """With every parameter in the middle of what may be chosen: an algorithm that sends in
@@ -241,12 +246,12 @@ class Menu:
     def base(self, function: str, candidate: Candidate) -> Candidate:
         """The one of the first that it is, with other parameters."""
         if candidate.variant != DEFAULT.variant:
-            return Candidate(candidate.variant.partition(":")[0])
+            return Candidate(variant_name(candidate.variant))
         entry = self._space.of(function)
         if entry is None:
             return candidate
-        wanted = dict(candidate.knobs).get(entry.knob)
-        same = (one for one in self.first(function) if dict(one.knobs).get(entry.knob) == wanted)
+        wanted = candidate.configuration.get(entry.knob)
+        same = (one for one in self.first(function) if one.configuration.get(entry.knob) == wanted)
         return next(same, candidate)
 
     def offers(self, function: str, candidate: Candidate, size: int) -> bool:
@@ -290,7 +295,7 @@ class Menu:
             value = self._installed[parameter.knob].value or parameter.default
             if value:
                 values[parameter.knob] = value
-        return Candidate(knobs=knobs(values))
+        return Candidate(configuration=Configuration.of(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
         """Those that this library has, and that an exported file for it can hold for each size, or
@@ -306,6 +311,6 @@ class Menu:
 
 def _algorithms(entry: FunctionSpace, candidate: Candidate) -> list[Algorithm]:
     """All that its value names: one, or one for each range of sizes."""
-    value = dict(candidate.knobs)[entry.knob]
+    value = candidate.configuration[entry.knob]
     names = mv2_ranges.algorithms(value) if entry.sizes == "ranges" else [value]
     return [entry.algorithm(one) for one in names]

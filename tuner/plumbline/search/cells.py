@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Check, Medians
 
 from .candidates import Candidate
@@ -40,7 +41,7 @@ def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int
         case = one.case
         if case.config == "plain" or case.variant == "library" or case.ranks:
             continue
-        candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+        candidate = Candidate(case.variant, Configuration.of(case.knobs))
         times = found.setdefault((Target(case.function, case.bytes), candidate), {})
         times.update(zip(one.runs, one.seconds, strict=True))
     return found

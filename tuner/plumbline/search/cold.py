@@ -58,7 +58,9 @@ class Setting(msgspec.Struct):
         return Setting(self.suite + mark, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
-        return {name: value for one in self.chosen.values() for name, value in one.knobs}
+        return {
+            name: value for one in self.chosen.values() for name, value in one.configuration.values
+        }
 
 
 def settings_of(
@@ -75,7 +77,7 @@ def settings_of(
     # Those that call most first: they leave room for what they may share a launch with.
     ranked = sorted(cells.items(), key=lambda one: -len(company.called(one[0][0], dict([one[0]]))))
     for (function, candidate), targets in ranked:
-        wanted = dict(candidate.knobs)
+        wanted = candidate.configuration.as_dict()
         for chosen, values, inside in found:
             agree = all(values.get(knob, value) == value for knob, value in wanted.items())
             if function in chosen or not agree:

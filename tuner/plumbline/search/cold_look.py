@@ -103,7 +103,7 @@ class ColdLook:
                     log = statistics.median(left) - statistics.median(right)
                     logs.setdefault((target.function, one), []).append(log)
         for (function, one), found in logs.items():
-            label = " ".join(f"{knob}={value}" for knob, value in one.knobs)
+            label = str(one.configuration)
             self._learn(function, label, found)
 
     def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:

@@ -153,7 +153,7 @@ class Judge:
         found = self._effort.compare(list(self._evidence.logs(cell, candidate).values()))
         return Trial(
             variant=candidate.variant,
-            knobs=dict(candidate.knobs),
+            knobs=candidate.configuration.as_dict(),
             state="measured",
             ratio=found.ratio,
             ratio_low=found.low,

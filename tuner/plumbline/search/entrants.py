@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict
 
 from .candidates import Menu
@@ -50,7 +51,7 @@ def idle(
     for one in verdicts:
         if one.replaceable and one.verdict != "holds":
             names = faster.setdefault(Target(one.function, one.bytes), set())
-            names.add(one.rhs.partition(":")[0])
+            names.add(variant_name(one.rhs))
     return {
         target: menu.mockups(target.function) - faster.get(target, set())
         if target in targets

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 import numpy as np
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
 
@@ -109,7 +110,7 @@ class Evidence:
             if case.config == "plain" or case.variant == "library" or case.ranks:
                 continue
             target = Target(case.function, case.bytes)
-            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+            candidate = Candidate(case.variant, Configuration.of(case.knobs))
             self._there.setdefault(target, {})[candidate] = None
             times = self._blocks.setdefault((target, candidate), {})
             for run, ns in zip(one.runs, one.ns, strict=True):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Verdict, Winner
 
 from .order import Order
@@ -33,10 +34,9 @@ def violations(table: Sequence[Verdict]) -> dict[Violation, Verdict]:
     }
 
 
-def choice(winner: Winner) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+def choice(winner: Winner) -> tuple[str, str, Configuration]:
     """What is chosen, for whatever sizes."""
-    knobs = tuple(sorted(winner.configuration.items()))
-    return winner.function, winner.variant, knobs
+    return winner.function, winner.variant, Configuration.of(winner.configuration)
 
 
 def is_part(winner: Winner, whole: Winner) -> bool:

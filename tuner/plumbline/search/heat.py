@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
@@ -132,7 +133,7 @@ class Heats:
             return
         self.failed[target, candidate] = Trial(
             variant=candidate.variant,
-            knobs=dict(candidate.knobs),
+            knobs=candidate.configuration.as_dict(),
             state=flaw.state,
             ratio=None,
             ratio_low=None,
@@ -190,13 +191,15 @@ class Heats:
 
     def _is_new(self, case: PlanCase) -> bool:
         """False for what need not be measured again, as the machine repeats itself."""
-        cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
+        cell = Target(case.function, case.bytes), Candidate(case.variant, case.configuration)
         return not (self.evidence.exact and self.evidence.knows(*cell))
 
     def _hot(self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
         cases = list(cases)
-        default = next((one for one in cases if one.variant == "default" and not one.knobs), None)
-        if default is not None and any(one.knobs for one in cases):
+        default = next(
+            (one for one in cases if one.variant == "default" and not one.configuration), None
+        )
+        if default is not None and any(one.configuration for one in cases):
             # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
             # apart.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
@@ -207,7 +210,7 @@ class Heats:
         running = {(target, one) for target, those in entered.items() for one in those}
         lab = self._lab
         for one in plan.cases:
-            cell = Target(one.function, one.bytes), Candidate(one.variant, one.knobs)
+            cell = Target(one.function, one.bytes), Candidate(one.variant, one.configuration)
             why = lab.aside.why(one, self._environment)
             if one in series.dropped:
                 why = why or "a launch failed with this case under way"
@@ -215,7 +218,7 @@ class Heats:
                 self.fail(*cell, Flaw("failed", why))
         for run in runs.listing(lab.db, lab.campaign, [suite]):
             for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence):
-                candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+                candidate = Candidate(case.variant, Configuration.of(case.knobs))
                 cell = Target(case.function, case.bytes), candidate
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
@@ -234,7 +237,7 @@ class Heats:
         message = plausible.latency(self._lab.db, self._lab.campaign)
         for one in found:
             case = one.case
-            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+            candidate = Candidate(case.variant, Configuration.of(case.knobs))
             cell = Target(case.function, case.bytes), candidate
             least = plausible.least_seconds(case.function, plan, message)
             seconds = min(runs.medians_of(one).seconds)

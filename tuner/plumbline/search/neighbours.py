@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from plumbline.core.configuration import Configuration
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
@@ -90,7 +91,7 @@ def earlier(db: Database, campaign: str) -> Earlier:
 
     def at(target: Target) -> list[Candidate]:
         holding = [
-            Candidate(one.variant, tuple(sorted(one.configuration.items())))
+            Candidate(one.variant, Configuration.of(one.configuration))
             for those in found.values()
             for one in those
             if one.function == target.function and one.bytes_from <= target.bytes <= one.bytes_to

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from plumbline.core.variant_spec import variant_name
 from plumbline.guidelines import Guidelines
 from plumbline_db.records import Verdict, Winner
 
@@ -22,7 +23,7 @@ class Order:
     def __init__(self, guidelines: Guidelines) -> None:
         self._uses = {one.id: one.uses for one in guidelines.patterns}
         self._split = guidelines.split
-        self._parts = {one.variant.partition(":")[0]: set(one.uses) for one in guidelines.patterns}
+        self._parts = {variant_name(one.variant): set(one.uses) for one in guidelines.patterns}
 
     def made_of(self, function: str, mockup: str) -> set[str]:
         """The functions that a mock-up of `function` calls; parts of a split call that itself."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.variant_spec import variant_name
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
@@ -279,9 +280,7 @@ class Race:
         ]
         idle = self._idle.get(cell, ())
         return [
-            one
-            for one in dict.fromkeys([*menu, *found])
-            if one.variant.partition(":")[0] not in idle
+            one for one in dict.fromkeys([*menu, *found]) if variant_name(one.variant) not in idle
         ]
 
     def _open(self) -> list[Decision]:
@@ -329,7 +328,7 @@ class Race:
         if not knob or len(of.all_cells) < 2:
             return []
         known = {one for cell in of.all_cells for one in self._ever.get(cell, ())}
-        tried = [one for one in known if mv2_ranges.has_sizes(dict(one.knobs).get(knob, ""))]
+        tried = [one for one in known if mv2_ranges.has_sizes(one.configuration.get(knob))]
         if len(tried) >= _FEW_RANGES:
             return []
         found = ranged.candidate(knob, {cell.bytes: self._trials(cell) for cell in of.all_cells})
@@ -358,7 +357,7 @@ class Race:
                 hint
                 for hint in self._exploring.leaders_near(cell)
                 if hint not in known
-                and hint.variant.partition(":")[0] not in self._idle.get(cell, ())
+                and variant_name(hint.variant) not in self._idle.get(cell, ())
                 and self._menu.offers(cell.function, hint, cell.bytes)
             ]
 
@@ -383,7 +382,7 @@ class Race:
                 if self._menu.offers(cell.function, one, cell.bytes)
             ]
             idle = self._idle.get(cell, ())
-            self._add(cell, [one for one in racing if one.variant.partition(":")[0] not in idle])
+            self._add(cell, [one for one in racing if variant_name(one.variant) not in idle])
 
     def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
         """What crashed or was wrong at a neighbouring size, or has no result at both."""

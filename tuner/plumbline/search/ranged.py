@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Trial
 from plumbline_exporters import mv2_ranges
 from plumbline_exporters.mv2_ranges import Range
@@ -40,7 +41,7 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
         Range(int(chosen[run[0]].knobs[knob]), first, last)
         for run, first, last in zip(runs, starts, lasts, strict=True)
     ]
-    return Candidate(knobs=((knob, mv2_ranges.write(ranges)),))
+    return Candidate(configuration=Configuration.of({knob: mv2_ranges.write(ranges)}))
 
 
 def _is_number(knob: str, trial: Trial) -> bool:

@@ -73,7 +73,7 @@ def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
     if not times:
         return said + ("none works there" if tried else "there was no time")
     best = min(times, key=lambda one: times[one])
-    least = f"{label(best.variant, dict(best.knobs))} takes the least time"
+    least = f"{label(best.variant, best.configuration.as_dict())} takes the least time"
     return said + f"{len(times)} work, {least}, {1e6 * times[best]:.1f} µs"
 
 
@@ -86,7 +86,7 @@ def _tried(
     suite: str,
 ) -> dict[Target, Tried]:
     """By cell. What ends a launch is left out of the next one."""
-    extra = libraries.beside(lab.starter.family, {}, dict(candidate.knobs))
+    extra = libraries.beside(lab.starter.family, {}, candidate.configuration.as_dict())
     enough = 1 if lab.starter.family.simulates else IN_A_ROW
     failures: Counter[Target] = Counter()
     found: dict[Target, Tried] = {}
@@ -132,7 +132,7 @@ def _results(
 def _trial(candidate: Candidate, tried: Tried) -> Trial:
     trial = Trial(
         variant=candidate.variant,
-        knobs=dict(candidate.knobs),
+        knobs=candidate.configuration.as_dict(),
         state="measured",
         ratio=None,
         ratio_low=None,

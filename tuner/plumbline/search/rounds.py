@@ -15,6 +15,7 @@ from functools import partial
 import msgspec
 
 from plumbline.application import worth
+from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
 from plumbline.measure import PUT_ASIDE, Laboratory
 from plumbline.plan import Plan
@@ -404,7 +405,7 @@ class Rounds:
         self._compare_duplicate(race)
         if race.passed_over:
             said = (
-                f"{function} {outcome.label(one.variant, dict(one.knobs))}: {reason}"
+                f"{function} {outcome.label(one.variant, one.configuration.as_dict())}: {reason}"
                 for (function, one), reason in race.passed_over.items()
             )
             self._event("passed over", f"{race.suite}: {'; '.join(said)}")
@@ -450,7 +451,7 @@ def _ratio(trial: Trial) -> float:
 
 def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:
     """It sends messages and is made of nothing that a winner in force can be about."""
-    return candidate.variant.partition(":")[0] in menu.anchors(target.function)
+    return variant_name(candidate.variant) in menu.anchors(target.function)
 
 
 def _becomes(

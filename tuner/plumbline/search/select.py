@@ -13,6 +13,7 @@ from statistics import geometric_mean
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidates import DEFAULT, Candidate, Menu
@@ -54,7 +55,7 @@ class Chosen(msgspec.Struct, frozen=True):
         """What all sizes get that have no choice of their own."""
         if self.base is None:
             return DEFAULT
-        return Candidate(knobs=tuple(sorted(self.base.configuration.items())))
+        return Candidate(configuration=Configuration.of(self.base.configuration))
 
 
 def choose(
@@ -177,7 +178,7 @@ def by_benefit(
 
 
 def candidate_of(trial: Trial) -> Candidate:
-    return Candidate(trial.variant, tuple(sorted(trial.knobs.items())))
+    return Candidate(trial.variant, Configuration.of(trial.knobs))
 
 
 def _options(

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.libraries import Family
 from plumbline.measure import IN_A_ROW, Laboratory, Series
 from plumbline.plan import Plan
@@ -29,8 +30,6 @@ from .outcome import label
 # Launches of each value by the end of a heat, and how many values go on after it. Those of the last
 # heat alone decide: the others have chosen what is in it.
 HEATS = ((2, 8), (5, 3), (12, 3))
-
-Value = tuple[tuple[str, str], ...]
 
 
 class _HasCell(Protocol):
@@ -47,7 +46,7 @@ class Entered(msgspec.Struct, Generic[Key]):
     """A value under way. `rounds`: of each finished launch, its place among those beside it;
     `ratios`: log(with the value / without) of these."""
 
-    value: Value
+    value: Configuration
     suite: str
     sequence: int = 0
     in_a_row: int = 0
@@ -76,7 +75,7 @@ class Turns(ABC, Generic[Key]):
         self._tolerance = tolerance
 
     @abstractmethod
-    def plan(self, value: Value) -> Plan:
+    def plan(self, value: Configuration) -> Plan:
         """Of a launch with this value in force (none: without)."""
 
     @abstractmethod
@@ -84,7 +83,7 @@ class Turns(ABC, Generic[Key]):
         """What a finished launch found wrong; empty: nothing."""
 
     @abstractmethod
-    def seconds(self, suite: str, value: Value) -> Mapping[Key, Mapping[int, float]]:
+    def seconds(self, suite: str, value: Configuration) -> Mapping[Key, Mapping[int, float]]:
         """Medians of each cell, by the number of a finished launch of the suite; when a run is
         replayed, also of launches that are still to come."""
 
@@ -95,12 +94,12 @@ class Turns(ABC, Generic[Key]):
     def race(
         self,
         suite: str,
-        tried: Sequence[Value],
+        tried: Sequence[Configuration],
         environment: Mapping[str, str],
         heats: Sequence[tuple[int, int]] = HEATS,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
-        plain = Series(self._lab, suite, self.plan(()), environment)
+        plain = Series(self._lab, suite, self.plan(AS_IT_IS), environment)
         entered: list[Entered[Key]] = [
             Entered(one, f"{suite}-{place:03d}", rounds=[], ratios={})
             for place, one in enumerate(tried, 1)
@@ -167,7 +166,7 @@ class Turns(ABC, Generic[Key]):
             bytes_from=0,
             bytes_to=UNBOUNDED_BYTES,
             variant=DEFAULT.variant,
-            configuration=dict(one.value),
+            configuration=one.value.as_dict(),
             search_speedup=1 / found.ratio,
             speedup=1 / found.ratio,
             speedup_low=1 / (found.high or found.ratio),
@@ -195,7 +194,7 @@ class Turns(ABC, Generic[Key]):
         out_of_time = len(entered) > len(begun)
         reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "
         reason += (
-            f"{label(DEFAULT.variant, dict(best.value))} saves the most, and no cell is slower"
+            f"{label(DEFAULT.variant, best.value.as_dict())} saves the most, and no cell is slower"
             if best is not None
             else "none saves time and makes no cell slower"
         )
@@ -219,7 +218,7 @@ class Turns(ABC, Generic[Key]):
         detail = ", ".join(f"slower: {cell.function} at {cell.bytes} B" for cell in worse[:3])
         return Trial(
             variant=DEFAULT.variant,
-            knobs=dict(one.value),
+            knobs=one.value.as_dict(),
             state="failed" if found is None else "measured",
             ratio=None if found is None else found.ratio,
             ratio_low=None if found is None else found.low,
@@ -253,7 +252,7 @@ class Turns(ABC, Generic[Key]):
     def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
         all launches so far have."""
-        theirs, ours = self.seconds(plain, ()), self.seconds(one.suite, one.value)
+        theirs, ours = self.seconds(plain, AS_IT_IS), self.seconds(one.suite, one.value)
         before, after = _launches(theirs), _launches(ours)
         turns = one.rounds
         if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):
@@ -275,8 +274,10 @@ def _launches(seconds: Mapping[Key, Mapping[int, float]]) -> list[int]:
     return sorted({number for times in seconds.values() for number in times})
 
 
-def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
+def in_force_beside(
+    environment: Mapping[str, str], family: Family, value: Configuration
+) -> dict[str, str]:
     """`environment`, with a value in force too. What a family takes out of force where it tries an
     algorithm (the name of a rules file) stays: the value is tried with the exported files."""
-    found = libraries.beside(family, environment, dict(value))
+    found = libraries.beside(family, environment, value.as_dict())
     return {name: text or environment.get(name, text) for name, text in found.items()}

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.variant_spec import variant_name
+
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Target
 from .evidence import Evidence
@@ -113,7 +115,7 @@ def _behind(
 
 
 def _name(candidate: Candidate) -> str:
-    return candidate.variant.partition(":")[0]
+    return variant_name(candidate.variant)
 
 
 def _is_guard(racing: Sequence[Candidate]) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.core.variant_spec import variant_name
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
@@ -118,7 +119,7 @@ class Index:
 
     def of_variant(self, name: str) -> list[Side]:
         """Sides whose variant this is, with whatever parameters; by function, size, parameters."""
-        found = {side for side in self._planned() if side.variant.partition(":")[0] == name}
+        found = {side for side in self._planned() if variant_name(side.variant) == name}
         return sorted(found, key=lambda side: (side.function, side.bytes, side.variant))
 
     def fewer_ranks(self) -> list[int]:
