@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline import campaign, tables
+from plumbline.libraries.simgrid import SELECTORS
 from plumbline.plan import PlanCase, measurable
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
 from plumbline.settings import Settings, load
-from plumbline.simulation import SELECTORS
 from plumbline.workbench import workbench
 from plumbline_db.records import CaseRecord, Check, Samples
 

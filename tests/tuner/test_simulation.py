@@ -12,10 +12,10 @@ import pytest
 from plumbline import simulation
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
-from plumbline.libraries.simgrid import SimGrid, options_in
+from plumbline.libraries.simgrid import SELECTORS, SimGrid, options_in
 from plumbline.placement import Placement
 from plumbline.settings import Settings, load
-from plumbline.simulation import SELECTORS, Simulation
+from plumbline.simulation import Simulation
 from plumbline.tables import design_of
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library

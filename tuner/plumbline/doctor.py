@@ -14,10 +14,10 @@ from plumbline import campaign, conditions, libraries, process, site_rules
 from plumbline import settings as settings_file
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.libraries.simgrid import SELECTORS
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
-from plumbline.simulation import SELECTORS
 from plumbline.words import counted
 from plumbline.workbench import OUT, Workbench, set_by_site, workbench
 from plumbline_db import file_system

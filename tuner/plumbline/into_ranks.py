@@ -13,7 +13,8 @@ from plumbline_db.errors import PlumblineError
 
 # What takes a path apart on its way: the loader, Open MPI's list, hydra's file, Intel MPI's tools.
 _UNFIT = re.compile(r"[\s;:,=$'\"\\#]")
-_LIST, _INTERNAL = "OMPI_MCA_mca_base_env_list", "OMPI_MCA_mca_base_env_list_internal"
+RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
+_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
 
 _Way = Callable[[Installation, Path, Mapping[str, str], Mapping[str, str], Path], dict[str, str]]
 
@@ -60,7 +61,7 @@ def _openmpi(
     its mpirun's command line aborts beside the other."""
     del folder
     five = int(installation.library.version.partition(".")[0]) >= 5
-    name = _LIST if five or given.get(_LIST) else _INTERNAL
+    name = RANK_ENVIRONMENT if five or given.get(RANK_ENVIRONMENT) else _INTERNAL
     listed = [one for one in given.get(name, "").split(";") if one]
     theirs = [one for one in listed if one.partition("=")[0] == "LD_PRELOAD"]
     preload = theirs[-1].partition("=")[2] if theirs else ""
@@ -129,3 +130,15 @@ _WAYS: dict[str, _Way] = {
     "mvapich2": _hydra,
     "intelmpi": _intelmpi,
 }
+
+
+def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that mpirun sets for its ranks alone, from the list in `environment` (`;` between).
+    What starts ranks without mpirun must do so too."""
+    words = [
+        word
+        for holder, listed in environment.items()
+        if holder.startswith(RANK_ENVIRONMENT)
+        for word in listed.split(";")
+    ]
+    return dict(word.split("=", 1) for word in reversed(words) if "=" in word)

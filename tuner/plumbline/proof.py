@@ -21,6 +21,7 @@ import msgspec
 from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.core.configuration import Configuration
+from plumbline.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.libraries import Family
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import NO_END
@@ -29,7 +30,6 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
-RANK_ENVIRONMENT = "OMPI_MCA_mca_base_env_list"
 # Set for the ranks' sake; hydra reads the name of the preload library from a file.
 PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
 REFUSING_VARIANT = "canary"
@@ -332,18 +332,6 @@ def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcome
             break
     other = " for another reason" if canary.fails == "launch" else ""
     return f"the canary launch failed{other}: {reason}"
-
-
-def for_ranks(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that mpirun sets for its ranks alone, from the list in `environment` (`;` between).
-    What starts ranks without mpirun must do so too."""
-    words = [
-        word
-        for holder, listed in environment.items()
-        if holder.startswith(RANK_ENVIRONMENT)
-        for word in listed.split(";")
-    ]
-    return dict(word.split("=", 1) for word in reversed(words) if "=" in word)
 
 
 def _value(environment: Mapping[str, str], variable: str) -> str | None:

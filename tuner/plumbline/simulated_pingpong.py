@@ -9,9 +9,10 @@ import msgspec
 
 from plumbline import campaign as loop
 from plumbline import pingpong, twin
+from plumbline.libraries.simgrid import Selector
 from plumbline.plan import Plan, RoundTrips
 from plumbline.settings import load
-from plumbline.simulation import Selector, Simulation
+from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database

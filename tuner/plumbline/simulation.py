@@ -9,20 +9,17 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import cast
 
 import msgspec
 
 from plumbline import platforms
+from plumbline.libraries.simgrid import SELECTORS, Selector
 from plumbline.placement import Placement
 from plumbline.platforms import Links, Topology
 from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
-
-# SMPI re-creates the decisions of these libraries (smpi/coll-selector).
-Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
-SELECTORS: tuple[str, ...] = get_args(Selector)
 
 NPROCS = 32
 
@@ -90,7 +87,7 @@ class Simulation(
 
 def known(selector: str) -> Selector:
     """`selector`, if there is such a one. Raises UsageError."""
-    for one in get_args(Selector):
+    for one in SELECTORS:
         if one == selector:
             return cast(Selector, one)
     raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.into_ranks import for_ranks
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, options_in
-from plumbline.proof import PROFILE, REFUSING_VARIANT, for_ranks
+from plumbline.proof import PROFILE, REFUSING_VARIANT
 from plumbline.search.candidates import DEFAULT, Candidate
 from tests.tuner.simulated import Rules
 

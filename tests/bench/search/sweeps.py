@@ -12,10 +12,10 @@ import msgspec
 from plumbline import campaign, identity, tables
 from plumbline.core.configuration import Configuration
 from plumbline.guidelines import Guidelines
+from plumbline.libraries.simgrid import SELECTORS
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import Settings, of
-from plumbline.simulation import SELECTORS
 from plumbline.workbench import Workbench, workbench
 
 # Factors of four, so that blocks of 32 ranks are whole.

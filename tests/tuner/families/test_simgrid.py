@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.libraries.simgrid import SimGrid
+from plumbline.libraries.simgrid import SELECTORS, SimGrid
 from plumbline.search import space as spaces
-from plumbline.simulation import SELECTORS
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.simgrid_env import OPTIONS

@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.simulation import Selector
+    from plumbline.libraries.simgrid import Selector
     from plumbline.twin import Twin
 
 

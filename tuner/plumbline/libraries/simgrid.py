@@ -12,18 +12,22 @@ import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 from plumbline import process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
 from plumbline.placement import Placement
-from plumbline.simulation import SELECTORS
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS
 
 from . import Installation, Knob, built, family
+
+# SMPI re-creates the decisions of these libraries (smpi/coll-selector).
+Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
+SELECTORS: tuple[str, ...] = get_args(Selector)
 
 NO_SUCH_ALGORITHM = "no_such_algorithm"
 _PREFIX = "--cfg="
