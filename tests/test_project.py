@@ -1,4 +1,4 @@
-"""The files at the root say what pyproject.toml and the Makefile say."""
+"""The files at the root say what pyproject.toml and the Makefile say; pages lead to each other."""
 
 from __future__ import annotations
 
@@ -40,6 +40,33 @@ def test_the_licence() -> None:
     text = (ROOT / name).read_text()
     (author,) = PROJECT["authors"]
     assert text.startswith("BSD 3-Clause License") and author["name"] in text
+
+
+def links(page: Path) -> list[tuple[Path, str]]:
+    """The pages that a page names, each with the heading."""
+    found = re.findall(r"\]\(([\w./-]*\.md)?(?:#([^)]*))?\)", page.read_text())
+    return [((page.parent / name).resolve() if name else page, heading) for name, heading in found]
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    seen: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page not in seen:
+            seen.add(page)
+            ahead += [other for other, _ in links(page)]
+    assert set((ROOT / "docs").glob("*.md")) <= seen
+
+
+def test_every_heading_that_is_linked_is_there() -> None:
+    def anchors(page: Path) -> set[str]:
+        headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for other, heading in links(page):
+            assert not heading or heading in anchors(other), (page.name, other.name, heading)
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: str(hook["id"]))
