@@ -149,6 +149,7 @@ install: setup build  ## into DESTDIR/PREFIX
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/run.txt

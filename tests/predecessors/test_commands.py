@@ -17,12 +17,12 @@ import pytest
 
 from plumbline.application import write
 from plumbline.cli import plumbline as group
-from plumbline.settings import SCHEDULERS, load
+from plumbline.settings import PLACES, load
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe
 from tests.tuner.applications import application, calls
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
 FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -148,7 +148,7 @@ def block_of(page: str, starts: str) -> str:
 
 def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
     """3c-7: the example input is an empty file; ours is read, and names every key there is but
-    those of simulated machines and schedulers, which have pages of their own
+    the tables that say where ranks come from, which have pages of their own
     (docs/simulated.md, docs/clusters.md)."""
     text = block_of("campaign.md", "nprocs")
     path = tmp_path / "campaign.toml"
@@ -157,7 +157,7 @@ def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
     write(tmp_path / tomllib.loads(text)["profile"], application(called))
     (tmp_path / tomllib.loads(text)["preload"][0]).touch()
     settings = load(path, {})
-    assert set(tomllib.loads(text)) | {"simulate", *SCHEDULERS} == set(settings.__struct_fields__)
+    assert set(tomllib.loads(text)) | set(PLACES) == set(settings.__struct_fields__)
 
 
 def test_the_example_of_a_plan_is_one(probe: Probe) -> None:

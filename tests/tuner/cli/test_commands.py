@@ -12,6 +12,7 @@ from plumbline import at_start, identity, paths, side_by_side
 from plumbline.machine import processing_units
 from plumbline_db import campaigns, exports, integrity
 from plumbline_db.connection import Database
+from plumbline_exporters.registry import exporters
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
@@ -163,25 +164,7 @@ def test_the_list_of_campaigns(finished: Finished) -> None:
 def test_formats_are_listed(finished: Finished) -> None:
     said = plumbline("export", "--list", "--db", finished[0])
     names = [line.split()[0] for line in said.out.splitlines()]
-    assert sorted(names) == [
-        "csh",
-        "env",
-        "fish",
-        "impi-env",
-        "json",
-        "mca-params",
-        "modulefile",
-        "modulefile-lua",
-        "mpich-env",
-        "mpich-json",
-        "mvapich-env",
-        "mvapich2-env",
-        "ompi-han-rules",
-        "ompi-rules",
-        "plumbline-run",
-        "profile",
-        "simgrid-env",
-    ]
+    assert names == list(exporters())
     assert any(
         line.startswith("impi-env ") and "(intelmpi)" in line for line in said.out.splitlines()
     )

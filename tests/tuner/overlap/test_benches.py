@@ -17,7 +17,7 @@ FUNCTIONS = re.findall(
 
 def test_collectives_are_those_of_the_probe() -> None:
     found = benches.expanded(["sender", "collectives", "collective:MPI_Ibcast"], FUNCTIONS)
-    assert found[0] == "sender" and len(found) == len(FUNCTIONS) == 17
+    assert found[0] == "sender" and len(found) == len(FUNCTIONS)
     assert "collective:MPI_Ireduce_scatter_block" in found
     named = {benches.of(one).function for one in found[1:]}
     assert named == set(FUNCTIONS) - {"MPI_Reduce_local"}
