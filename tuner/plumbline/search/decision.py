@@ -175,7 +175,8 @@ class Judge:
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
         """Whether it would be refused for being slower in a cell, which may be chance."""
         several = of.all_cells if len(of.all_cells) > 1 else []
-        trials = [self.trial(cell, leader) for cell in several]
+        known = [cell for cell in several if self._evidence.launches(cell, leader)]
+        trials = [self.trial(cell, leader) for cell in known]
         return any(
             slower(one, self._effort.tolerance) and (one.ratio_low is None or one.ratio_low <= 1)
             for one in trials
