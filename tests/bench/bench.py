@@ -18,13 +18,14 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, identity, settings, tables
+from plumbline import campaign, tables
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.candidates import DEFAULT, Menu
+from plumbline.settings import campaign_file, identity
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.connection import Database
@@ -42,7 +43,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 def launch_share(bench: Workbench) -> Iterator[Figure]:
     """Share of the seconds of whole-table launches that is spent inside timed regions."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     guidelines = identity.chosen(bench, options)
     plan = tables.plan(options, tables.cases(guidelines, options))
     starter = campaign.starter(bench, options)
@@ -61,7 +62,7 @@ def launch_share(bench: Workbench) -> Iterator[Figure]:
 
 def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     """All algorithms of Allreduce in one launch, against one launch for each."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     menu = Menu(
         bench.space,
         bench.installation.library,
@@ -134,7 +135,7 @@ def preload(bench: Workbench) -> Iterator[Figure]:
 
 def verdicts(bench: Workbench) -> Iterator[Figure]:
     """Verdicts of a whole table at the first look, over the time that measuring it takes."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     guidelines = identity.chosen(bench, options)
     cases = tables.cases(guidelines, options)
     chance = random.Random(1)
