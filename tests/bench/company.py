@@ -22,7 +22,8 @@ from plumbline.libraries.simgrid import SELECTORS
 from plumbline.plan import PlanCase, measurable
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db.records import CaseRecord, Check, Samples
 
@@ -42,7 +43,7 @@ class Machine:
             bench.installation.library,
             bench.knobs,
             bench.catalogue.variants,
-            settings.nprocs,
+            settings.ranks.nprocs,
         )
         self.launches = 0
         self._family = bench.family
@@ -51,7 +52,9 @@ class Machine:
         self._cases = [
             PlanCase(name, size)
             for name in self.functions
-            for size in measurable(name, settings.sizes, settings.nprocs, self._plan.data)
+            for size in measurable(
+                name, settings.cases.sizes, settings.ranks.nprocs, self._plan.data
+            )
         ]
         self.company = Company(self.menu, self._plan.harness)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from plumbline import acceptance, pairs, paths
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
-from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of
 from plumbline.verify import design, estimators
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
@@ -100,8 +100,8 @@ def recorded(db: Database, campaign: str | None) -> Recorded | None:
 
 
 def _inside(db: Database, campaign: Campaign) -> list[Cell]:
-    settings = msgspec.json.decode(campaign.settings, type=Settings)
-    count = min(acceptance.BLOCKS, settings.blocks) * settings.reps
+    settings = settings_of(campaign.settings)
+    count = min(acceptance.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
     found = []
     for stage in ("before", "after"):
         table = verdicts.get(db, campaign.id, stage)

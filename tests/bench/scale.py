@@ -11,7 +11,7 @@ import time
 
 from plumbline import campaign
 from plumbline.plan import Data, Plan, PlanCase
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db.records import Samples
 

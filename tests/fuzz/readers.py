@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline import application, campaign_file, guidelines, known_parameters, recorded
+from plumbline import application, guidelines, known_parameters, recorded
 from plumbline.core.configuration import Configuration
 from plumbline.launch import parts
 from plumbline.libraries import openmpi
 from plumbline.plan import Plan, PlanCase
 from plumbline.search import space
+from plumbline.settings import campaign_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -17,13 +17,14 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity, tables
+from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import index
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity
 from plumbline.measure import Laboratory
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import Candidate
-from plumbline.settings import load
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database

@@ -17,7 +17,7 @@ from plumbline.measure import Laboratory
 from plumbline.plan import Data
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.verify.sequential import Question, Standing
 from plumbline.verify.statistics import Comparison
 from plumbline_db import runs

@@ -10,7 +10,7 @@ from plumbline import tables
 from plumbline.acceptance_in_turn import harm
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import env

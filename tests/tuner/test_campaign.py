@@ -13,14 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline import campaign as loop
-from plumbline import identity, report, tables
+from plumbline import report, tables
 from plumbline.canary import Canary
 from plumbline.cli import tables as text_tables
 from plumbline.guidelines import Guidelines
 from plumbline.guidelines import load as load_guidelines
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
 from plumbline_db.connection import Database

@@ -10,7 +10,7 @@ import pytest
 from plumbline.confirm import Confirmation, confirm
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
@@ -64,8 +64,8 @@ def test_no_harm_no_second_pass(db: Database, campaign: Campaign, tmp_path: Path
 def test_harm_seen_once_was_chance(db: Database, campaign: Campaign, tmp_path: Path) -> None:
     done, again = confirmed(db, campaign, tmp_path, Haunted(0.9, "confirm-1"))
     suites = ["confirm-1-again", "confirm-1-again-default"]
-    assert [one.suite for one in again] == suites * SETTINGS.launches
-    assert [bool(one.environment) for one in again] == [True, False] * SETTINGS.launches
+    assert [one.suite for one in again] == suites * SETTINGS.sampling.launches
+    assert [bool(one.environment) for one in again] == [True, False] * SETTINGS.sampling.launches
     assert not any(why.startswith("slower at") for _, why in done.dropped)
 
 

@@ -10,7 +10,8 @@ import pytest
 from plumbline.confirm import Confirmation, confirm
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline.tables import design_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -65,7 +66,7 @@ def test_a_small_gain_is_not_left_to_luck(
     db: Database, campaign: Campaign, tmp_path: Path, seed: int
 ) -> None:
     """2 % in noise of 3 %: sooner or later it is seen, whatever the launches were."""
-    settings = msgspec.structs.replace(SETTINGS, seed=1000 * seed)
+    settings = SETTINGS.but(seed=1000 * seed)
     done, _ = confirmed(db, campaign, tmp_path, starter(0.98, 0.03), settings)
     (kept,) = done.winners
     assert kept.speedup_low > 1

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity
 from plumbline.measure import Laboratory
+from plumbline.settings import identity
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, events

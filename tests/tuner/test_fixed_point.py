@@ -15,11 +15,12 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity, tables
+from plumbline import tables
 from plumbline.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import CaseRecord, Winner

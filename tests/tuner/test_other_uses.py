@@ -7,7 +7,8 @@ import pytest
 
 from plumbline import other_uses, tables
 from plumbline.measure import Laboratory, Series
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
@@ -31,7 +32,7 @@ def looked(
     starter = SimulatedStarter(costs, launch_noise=0.02)
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
-    Series(lab, "before", plan, {}).advance(settings.launches)
+    Series(lab, "before", plan, {}).advance(settings.sampling.launches)
     table = tables.decide(lab, "before", FEW, settings, "before", {})
     found = other_uses.look(lab, "before", FEW, settings, {}, table, crowded=True, whole=whole)
     return found, starter

@@ -15,7 +15,7 @@ from plumbline import campaign, paths, tables
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.search.space import differences
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench, list_of, workbench
@@ -122,7 +122,7 @@ def test_gather_of_mvapich2_takes_a_message_a_rank_and_the_binomial_tree_five() 
 
 def test_where_messages_cost_their_ends_nothing_a_flood_wins() -> None:
     free = Simulation(library="mvapich2", send_seconds=0.0, receive_seconds=0.0)
-    settings = msgspec.structs.replace(load(None, {"simulate": "mvapich2"}), simulate=free)
+    settings = load(None, {"simulate": "mvapich2"}).but(simulate=free)
     ranks = campaign.starter(workbench(settings=settings), settings)
     found = seconds(list(ranks.start("c", "s", 0, plan(BINOMIAL, FLOOD).text(), {})[1]))
     assert found[FLOOD] < found[BINOMIAL] / 4

@@ -9,7 +9,8 @@ from plumbline import tables
 from plumbline.guidelines import load as load_guidelines
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import PlanCase
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
@@ -85,7 +86,7 @@ def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: S
     """A laboratory with the launches of the first look."""
     lab = Laboratory(db, campaign.id, starter)
     first = tables.plan(wanted, tables.cases(FEW, wanted))
-    Series(lab, "before", first, {}).advance(wanted.launches)
+    Series(lab, "before", first, {}).advance(wanted.sampling.launches)
     return lab
 
 

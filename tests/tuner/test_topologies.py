@@ -15,7 +15,7 @@ from plumbline import campaign, tables
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
 from plumbline.plan import Plan, PlanCase
-from plumbline.settings import load, of
+from plumbline.settings.campaign_file import load, of
 from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db.errors import PlumblineError
@@ -136,7 +136,7 @@ def test_platform_wants_one_layout(tmp_path: Path) -> None:
 def test_what_is_reported_is_what_calls_settle_at(simgrid: Path) -> None:
     """Allgather takes longer the first time; the oracle repeats it without looking."""
     settings = load(None, {"nprocs": 48, "nodes": 24, "simulate": "mpich"})
-    settings = msgspec.structs.replace(settings, simulate=FAT_TREE)
+    settings = settings.but(simulate=FAT_TREE)
     ranks = campaign.starter(workbench(settings=settings), settings)
     many = Plan("t", 1, (PlanCase("MPI_Allgather", 700),), blocks=1, reps=8, warmup=0)
     few = msgspec.structs.replace(tables.plan(settings, many.cases), name="t")

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.measure import Laboratory
 from plumbline.plan import Data
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.trials import CALLS, Trials, trials
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Winner

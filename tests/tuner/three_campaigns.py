@@ -9,16 +9,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity, tables
+from plumbline import tables
 from plumbline.confirm import slower_cells
 from plumbline.measure import Laboratory
 from plumbline.pairs import Pairs, target_of
 from plumbline.proof import environment_of
-from plumbline.settings import load
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
@@ -57,7 +57,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
     print(f"\nseed {seed}: violations {counts}, {len(chosen)} winners")
     assert counts == sorted(counts, reverse=True)
     with Database.open(tmp_path / "fresh.db", write=True) as db:
-        again = msgspec.structs.replace(settings, seed=settings.seed + 1000)
+        again = settings.but(seed=settings.sampling.seed + 1000)
         other = identity.begin(db, bench, again, new=False)
         environment = environment_of(folder / env.FILE_NAME, ranks.clean_environment())
         cells = [
@@ -71,7 +71,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
         for number, suite in enumerate(("fresh", "fresh-again")):
             if slower:
                 pairs = Pairs(Laboratory(db, other.id, ranks), again, environment, chosen)
-                pairs.add(suite, 12, cells, seed=again.seed + 500 * number)
+                pairs.add(suite, 12, cells, seed=again.sampling.seed + 500 * number)
                 assert pairs.lost == []
                 found_slower = slower_cells(pairs.ratios, settings)
                 print({one: told.ratio for one, told in found_slower.items()})

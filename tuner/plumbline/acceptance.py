@@ -235,9 +235,9 @@ class Acceptance:
     ) -> list[Standing[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
-        limit = 1 + self._settings.tolerance
+        limit = 1 + self._settings.claims.tolerance
         family = Family(
-            ([Question(trial, limit)] for trial in trials), LOOKS, alpha=self._settings.alpha
+            ([Question(trial, limit)] for trial in trials), LOOKS, alpha=self._settings.claims.alpha
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
@@ -264,7 +264,7 @@ class Acceptance:
             if not asked:
                 break
         rows = [row for (row,) in family.cells]
-        _judge_together(rows, logs, LOOKS.confidence(LOOKS.looks - 1, self._settings.alpha))
+        _judge_together(rows, logs, LOOKS.confidence(LOOKS.looks - 1, self._settings.claims.alpha))
         return rows
 
     def _launch(
@@ -404,7 +404,7 @@ class Acceptance:
             mean, half = sum(logs) / len(logs), math.hypot(*halves) / len(logs)
             tried.append(
                 Tried(
-                    use=where.use or self._settings.way_of_use or self._settings.start_scheme,
+                    use=where.use or self._settings.way.use or self._settings.start_scheme,
                     type=where.data.type,
                     op=where.data.op,
                     binding=binding,

@@ -55,18 +55,18 @@ def harm(
         return []
     lab.progress.step(
         f"trying winners as users call them, in turn with the library as it is: "
-        f"{counted(len(asked), 'case')}, {counted(settings.launches, 'pair')} of launches"
+        f"{counted(len(asked), 'case')}, {counted(settings.sampling.launches, 'pair')} of launches"
     )
     others = _others(sizes, winners)
-    pairs = settings.launches
+    pairs = settings.sampling.launches
     logs, lost = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
     found: dict[str, tuple[Winner, str]] = {}
     for case in lost:
         winner, name = asked[case]
         text = f"no right result {name} with it in force"
         found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-    limit = 1 + settings.tolerance
-    sure = slower(logs, limit, settings.alpha)
+    limit = 1 + settings.claims.tolerance
+    sure = slower(logs, limit, settings.claims.alpha)
     for case, values in logs.items():
         winner, name = asked[case]
         told = paired_ratio(values)

@@ -17,7 +17,6 @@ from plumbline import acceptance_in_turn, other_uses, site_rules, tables
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.exported import Files
-from plumbline.identity import chosen, now, require_sync, text_of
 from plumbline.measure import Laboratory, Series
 from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
@@ -30,7 +29,10 @@ from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.settings import BARRIER, Settings
+from plumbline.settings import Settings
+from plumbline.settings.identity import chosen, now, require_sync
+from plumbline.settings.stored import text_of
+from plumbline.settings.way_of_use import BARRIER
 from plumbline.starter import Starter
 from plumbline.trials import Trials
 from plumbline.words import counted
@@ -68,22 +70,22 @@ MOST_RANKS_PER_UNIT = 32
 def starter(bench: Workbench, settings: Settings) -> Starter:
     """Raises UsageError for more ranks than this machine can hold, and for variables that are not
     the user's to fix."""
-    _require_free(bench, settings.fixed)
+    _require_free(bench, settings.fixed.environment)
     units = bench.launcher.processing_units()
-    if units is not None and settings.ppn > MOST_RANKS_PER_UNIT * units:
+    if units is not None and settings.ranks.ppn > MOST_RANKS_PER_UNIT * units:
         raise UsageError(
-            f"{counted(settings.ppn, 'rank')} on {counted(units, 'processing unit')}: at most "
-            f"{MOST_RANKS_PER_UNIT * units} are started there"
+            f"{counted(settings.ranks.ppn, 'rank')} on {counted(units, 'processing unit')}: "
+            f"at most {MOST_RANKS_PER_UNIT * units} are started there"
         )
     return Starter(
         family=bench.family,
         installation=bench.installation,
         launcher=bench.launcher,
         probe=bench.probe,
-        placement=settings.placement(units),
-        timeout_seconds=settings.launch_timeout_seconds,
-        fixed=settings.fixed,
-        preloaded=settings.preloaded,
+        placement=settings.ranks.placement(units),
+        timeout_seconds=settings.sampling.launch_timeout_seconds,
+        fixed=settings.fixed.environment,
+        preloaded=settings.fixed.preload,
     )
 
 
@@ -107,17 +109,17 @@ def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
 def spare_cores(bench: Workbench, settings: Settings) -> bool:
     """Whether each rank may have a second processing unit; where nobody knows, it may."""
     units = bench.launcher.processing_units()
-    return units is None or 2 * settings.ppn <= units
+    return units is None or 2 * settings.ranks.ppn <= units
 
 
 def _named_settings(settings: Settings) -> list[str] | None:
-    return settings.settings if isinstance(settings.settings, list) else None
+    return settings.search.settings if isinstance(settings.search.settings, list) else None
 
 
 def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
     """Of our variants, those that a search may try. With more ranks than cores and barrier starts
     no messages in pieces: their gain is mostly what the next barrier pays (docs/campaign.md)."""
-    tried = settings.tried(bench.catalogue.variants_of())
+    tried = settings.search.tried(bench.catalogue.variants_of())
     paid_later = oversubscribed and settings.start_scheme == BARRIER
     left_out = set(bench.guidelines.split.names()) if paid_later else set()
     return [
@@ -160,7 +162,7 @@ class Loop:
             bench,
             campaign,
             folder,
-            unsafe=settings.unsafe,
+            unsafe=settings.search.unsafe,
             site_rules="" if self._site is None else self._site.text,
         )
         menu = Menu(
@@ -168,8 +170,8 @@ class Loop:
             bench.installation.library,
             bench.knobs,
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
-            settings.nprocs,
-            unsafe=settings.unsafe,
+            settings.ranks.nprocs,
+            unsafe=settings.search.unsafe,
             witnesses=bench.catalogue.variants,
         )
         self._proven = Proven(lab, bench, self._plan, self._sizes, self._event)
@@ -211,7 +213,7 @@ class Loop:
             PlanCase(function, size, menu.anchors(function)[0])
             for function, sizes in self._sizes.items()
             for size in sizes
-            if menu.anchors(function) and self._settings.simulation is None
+            if menu.anchors(function) and self._settings.ranks.simulate is None
         ]
         return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
 
@@ -219,7 +221,7 @@ class Loop:
         """To the end. Everything a report needs is in the database afterwards."""
         environment = os.environ | self._bench.installation.environment
         for name in self._bench.family.settings_in(environment):
-            if name not in self._settings.fixed:
+            if name not in self._settings.fixed.environment:
                 named = name in site_rules.variables(self._bench)
                 hint = " (the table environment of a campaign file may name it)" if named else ""
                 self._event("left out", f"{name} is set here, and in force in no launch{hint}")
@@ -235,10 +237,10 @@ class Loop:
         winners: list[Winner] = []
         turn = searched = 0
         changed = False  # `current` was measured with other winners
-        of_the_process = self._settings.settings is not msgspec.UNSET
+        of_the_process = self._settings.search.settings is not False
         while True:
             opened = False
-            if searched < self._settings.rounds and self._budget.left():
+            if searched < self._settings.search.rounds and self._budget.left():
                 opened, found = self._search(searched + 1, current, winners, changed)
                 searched += opened
                 if found != winners:
@@ -298,11 +300,11 @@ class Loop:
         settings, lab = self._settings, self._lab
         lab.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
-        if settings.simulation is None:
+        if settings.ranks.simulate is None:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
-        Series(lab, "before", plan, {}).advance(settings.launches)
+        Series(lab, "before", plan, {}).advance(settings.sampling.launches)
         found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
-        if self._settings.simulation is None:
+        if self._settings.ranks.simulate is None:
             # With more ranks than cores the table is of calls after a barrier, and loops are alike.
             whole = not self._campaign.oversubscribed
             elsewhere = self._in_other_uses("before", found, {}, whole=whole)
@@ -383,7 +385,7 @@ class Loop:
         """What one value for the whole process adds to the winners that are in force."""
         bench, family = self._bench, self._bench.family
         # Those that name a site's rules belong to every knob of an algorithm.
-        given = self._settings.fixed.keys() - site_rules.variables(bench)
+        given = self._settings.fixed.environment.keys() - site_rules.variables(bench)
         fixed = [
             knob for knob in bench.knobs if not given.isdisjoint(family.in_environment({knob: ""}))
         ]
@@ -466,7 +468,7 @@ class Loop:
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
         """Those that give wrong results somewhere in their ranges."""
-        if self._settings.simulation is not None:
+        if self._settings.ranks.simulate is not None:
             return []
         found = self._trials.wrong(turn, winners, environment)
         for one, reason in found:
@@ -477,7 +479,7 @@ class Loop:
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[tuple[Winner, str]]:
         """Of the winners that hold for whole launches those that are slower where a user stands."""
-        if self._settings.simulation is not None:
+        if self._settings.ranks.simulate is not None:
             return []
         own = [one for one in winners if one.function != EVERY_FUNCTION]
         return acceptance_in_turn.harm(
@@ -495,7 +497,7 @@ class Loop:
 
     def _accepted(self, winners: Sequence[Winner], fixed: FixedPoint) -> list[Winner]:
         """Those that hold wherever a user stands, and second choices that do for the others."""
-        if self._settings.simulation is not None:
+        if self._settings.ranks.simulate is not None:
             return list(winners)
         done = self._acceptance.judge(winners)
         while done.suite:
@@ -536,10 +538,10 @@ class Loop:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
-        left = self._rounds.fresh(current) if self._settings.rounds else []
+        left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
             self._event(NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it")
-        if self._settings.rounds and (text := self._rounds.not_asked(winners, current)):
+        if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
             self._event(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
@@ -558,11 +560,11 @@ class Loop:
         self._campaign = finished
         self._files.finish(finished, winners)
         after = [msgspec.structs.replace(one, stage="after") for one in current]
-        if self._settings.simulation is None and winners:
+        if self._settings.ranks.simulate is None and winners:
             environment = self._files.environment()
             only = self._only_in_loops
             after = self._in_other_uses("after", after, environment, only, whole=False).table
-        if winners or self._settings.rounds:  # a table that was only verified has no after
+        if winners or self._settings.search.rounds:  # a table that was only verified has no after
             verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)

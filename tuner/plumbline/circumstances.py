@@ -15,7 +15,8 @@ from plumbline.plan import (
     Data,
     PlanCase,
 )
-from plumbline.settings import SYNCHRONISED, Settings
+from plumbline.settings import Settings
+from plumbline.settings.way_of_use import SYNCHRONISED
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import conditions
 from plumbline_exporters.knobs import is_profile
@@ -46,7 +47,7 @@ class Circumstance(msgspec.Struct, frozen=True):
 
     def label(self, settings: Settings) -> str:
         """`loop, MPI_DOUBLE/MPI_SUM`"""
-        return f"{self.use or settings.way_of_use or settings.start_scheme}, {self.data.type}" + (
+        return f"{self.use or settings.way.use or settings.start_scheme}, {self.data.type}" + (
             f"/{self.data.op}" if self.data.op else ""
         )
 
@@ -64,17 +65,17 @@ def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Cir
 def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
     """The ways of use that the campaign is not about."""
     uses = [*([] if crowded else [SYNCHRONISED]), "loop", "stream"]
-    return [use for use in uses if use != settings.way_of_use]
+    return [use for use in uses if use != settings.way.use]
 
 
 def _data(settings: Settings, case: PlanCase) -> Iterator[Data]:
-    own = Data(settings.type, settings.op, settings.root)
+    own = Data(settings.cases.type, settings.cases.op, settings.cases.root)
     yield own
     reduces = case.function in REDUCTIONS
-    others = REDUCED if reduces else ((_MOVED, settings.op),)
-    for type, op in (*others, ("MPI_BYTE", "MPI_BOR" if reduces else settings.op)):
-        data = Data(type, op, settings.root)
-        if data != own and _elements(case, settings.nprocs, type):
+    others = REDUCED if reduces else ((_MOVED, settings.cases.op),)
+    for type, op in (*others, ("MPI_BYTE", "MPI_BOR" if reduces else settings.cases.op)):
+        data = Data(type, op, settings.cases.root)
+        if data != own and _elements(case, settings.ranks.nprocs, type):
             yield data
 
 
@@ -88,7 +89,7 @@ def condition(winner: Winner, settings: Settings) -> str:
     """What the rule of a winner can say so that it is for the campaign's class of datatypes alone:
     `type=floating`. Empty where it cannot: only reductions have the same type on all ranks, and
     only rules of a profile have conditions."""
-    own = _CLASSES.get(settings.type, "")
+    own = _CLASSES.get(settings.cases.type, "")
     return f"type={own}" if own and winner.function in REDUCTIONS and is_profile(winner) else ""
 
 

@@ -54,7 +54,7 @@ def confirm(
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
     pairs = Pairs(lab, settings, environment, winners, anchors)
-    fresh = pairs.add(suite, settings.launches, left, others, seed=settings.seed)
+    fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
     looks.look(fresh)
     design = tables.design_of(settings)
@@ -70,7 +70,7 @@ def confirm(
         cases = [case for case in left if target_of(case) in wanted]
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
         name = tables.suite_of(f"{suite}-pairs", look)
-        seed = settings.seed + design.launches[look - 1]
+        seed = settings.sampling.seed + design.launches[look - 1]
         looks.look(pairs.add(name, more, cases, seed=seed))
     built_on = {
         pattern.lhs: {
@@ -97,8 +97,8 @@ def confirm(
         # A launch may fail by chance, and all winners of a kind pay for this too.
         lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
         anew = Pairs(lab, settings, environment, winners, anchors)
-        seed = settings.seed + settings.launches_max
-        anew.add(f"{suite}-lost", settings.launches, left, seed=seed)
+        seed = settings.sampling.seed + settings.sampling.launches_max
+        anew.add(f"{suite}-lost", settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
     verdicts = tables.Table(lab, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
@@ -131,14 +131,14 @@ class _Looks:
         self._winners = winners
         self._known = known
         self._design = tables.design_of(settings)
-        self._alpha = settings.alpha
+        self._alpha = settings.claims.alpha
         self._compare = tables.compare_of(settings)
         self._look = 0
-        limit = 1 + settings.tolerance
+        limit = 1 + settings.claims.tolerance
         self._harm = Family(
             ([Question(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
             self._design,
-            alpha=settings.alpha,
+            alpha=settings.claims.alpha,
             compare=self._compare,
         )
 
@@ -229,8 +229,8 @@ def _seen_again(
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
     lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
     again = Pairs(lab, settings, environment, winners, anchors)
-    seed = settings.seed + settings.launches_max
-    again.add(suite, settings.launches, cases, seed=seed)
+    seed = settings.sampling.seed + settings.sampling.launches_max
+    again.add(suite, settings.sampling.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
     found = slower_cells(measured, settings)
     return {cell: one for cell, one in found.items() if one.low is None or one.low > 1}
@@ -360,7 +360,7 @@ def slower_cells(
     """Cells that are slower than before by more than the tolerance, after correction for the number
     of cells (Benjamini-Hochberg)."""
     compare = tables.compare_of(settings)
-    return slower(ratios, 1 + settings.tolerance, settings.alpha, compare)
+    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, compare)
 
 
 def _text(comparison: Comparison) -> str:

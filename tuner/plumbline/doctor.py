@@ -11,13 +11,14 @@ from typing import Literal
 import msgspec
 
 from plumbline import campaign, conditions, libraries, process, site_rules
-from plumbline import settings as settings_file
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.machine import processing_units
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
+from plumbline.settings import Settings, campaign_file
+from plumbline.settings.ranks import default_nprocs
 from plumbline.words import counted
 from plumbline.workbench import OUT, Workbench, set_by_site, workbench
 from plumbline_db import file_system
@@ -119,7 +120,7 @@ def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     bench = workbench(mpi_prefix)
-    settings = settings_file.load(None, {"launch_timeout_seconds": 60.0})
+    settings = campaign_file.load(None, {"launch_timeout_seconds": 60.0})
     finding, records = _one_launch(bench, settings, {}, AS_IT_IS, "starts")
     yield finding
     yield from _switched(bench, settings)
@@ -129,7 +130,7 @@ def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         yield Finding("launch", "notes", bench.family.untried)
 
 
-def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
+def _switched(bench: Workbench, settings: Settings) -> Iterator[Finding]:
     """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
     the whole of one."""
     site = site_rules.find(bench, settings)
@@ -139,7 +140,7 @@ def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Fi
         return
     space, entry = bench.space, bench.space.of("MPI_Bcast")
     algorithms = entry.algorithms if entry else []
-    chosen = next((one for one in algorithms if one.fits(settings.nprocs)), None)
+    chosen = next((one for one in algorithms if one.fits(settings.ranks.nprocs)), None)
     if entry is None or chosen is None:
         return
     wanted = space.with_needs(entry.knob, chosen.name)
@@ -153,7 +154,7 @@ def _switched(bench: Workbench, settings: settings_file.Settings) -> Iterator[Fi
         )[0]
 
 
-def _components(bench: Workbench, settings: settings_file.Settings) -> Iterator[Finding]:
+def _components(bench: Workbench, settings: Settings) -> Iterator[Finding]:
     """Who answers collectives, where the library says so."""
     family = bench.family
     if not isinstance(family, libraries.TellsComponents):
@@ -198,7 +199,7 @@ def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
 
 def _one_launch(
     bench: Workbench,
-    settings: settings_file.Settings,
+    settings: Settings,
     environment: dict[str, str],
     chosen: Configuration,
     what: str,
@@ -213,13 +214,13 @@ def _one_launch(
     bad = [one for one in records if getattr(one, "outcome", "ok") != "ok"]
     if bad:
         return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}"), records
-    text = f"the probe {what} on {settings.nprocs} ranks in {run.seconds:.1f} s"
+    text = f"the probe {what} on {settings.ranks.nprocs} ranks in {run.seconds:.1f} s"
     return Finding("launch", "fine", text), records
 
 
 def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del mpi_prefix, database
-    units, ranks = processing_units(), settings_file.default_nprocs()
+    units, ranks = processing_units(), default_nprocs()
     if ranks > units:
         text = f"{counted(units, 'processing unit')} for {ranks} ranks by default: oversubscribed"
         yield Finding("machine", "warns", text + "; results hold for that, not for a rank a core")
@@ -305,7 +306,7 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     """Only `--simulate` needs it, so what is missing is just said."""
     del mpi_prefix, database
     try:
-        settings = settings_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
+        settings = campaign_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
         bench = workbench(None, settings=settings)
     except PlumblineError as error:
         yield Finding("simulator", "notes", f"--simulate does not work: {error}")

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline import proof
-from plumbline.identity import now
 from plumbline.measure import Laboratory
 from plumbline.search.select import Weights, by_benefit
+from plumbline.settings.identity import now
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, exports, started
 from plumbline_db.errors import PlumblineError

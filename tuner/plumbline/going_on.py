@@ -13,8 +13,8 @@ import re
 
 import msgspec
 
-from plumbline.identity import text_of
-from plumbline.settings import Settings, stored
+from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of, text_of
 from plumbline.starter import NO_END, Starter
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
@@ -36,11 +36,11 @@ class GoingOn(msgspec.Struct, frozen=True):
 
 def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> GoingOn:
     """`campaign` is that of these settings, but for limits."""
-    had = stored(campaign.settings)
+    had = settings_of(campaign.settings)
     settings = _raised(db, campaign, had, asked)
     if settings == had:
         return GoingOn(campaign, had)
-    other_budget = settings.budget_seconds != had.budget_seconds
+    other_budget = settings.search.budget_seconds != had.search.budget_seconds
     cut = _first_cut_short(db, campaign, had, settings)
     if cut is not None or other_budget:
         campaigns.reopen(db, campaign.id)
@@ -49,7 +49,7 @@ def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> 
         for id in runs.part(db, campaign.id, kept=before[: before.index(cut.id)]):
             ranks.refused(id)
     # The budget is kept from where it makes a difference.
-    within = msgspec.structs.replace(settings, budget_seconds=had.budget_seconds)
+    within = settings.but(budget_seconds=had.search.budget_seconds)
     campaign = campaigns.settle(db, campaign.id, text_of(within))
     return GoingOn(campaign, settings, had if other_budget else None)
 
@@ -57,21 +57,22 @@ def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> 
 def _raised(db: Database, campaign: Campaign, had: Settings, asked: Settings) -> Settings:
     """`asked`, with the limits that were there where these are higher. The usual budget depends on
     what was found: one that is named is higher if it is more than all launches have taken."""
-    budget = asked.budget_seconds
-    least = had.budget_seconds
-    if isinstance(least, msgspec.UnsetType):
+    budget = asked.search.budget_seconds
+    least = had.search.budget_seconds
+    if least is None:
         least = cost.cost(db, campaign.id).seconds
-    if isinstance(budget, msgspec.UnsetType) or budget <= least:
-        budget = had.budget_seconds
-    simulate = asked.simulate
-    if not isinstance(simulate, msgspec.UnsetType) and had.simulation is not None:
-        limits = (had.simulation.case_seconds, simulate.case_seconds)
+    if budget is None or budget <= least:
+        budget = had.search.budget_seconds
+    simulate = asked.ranks.simulate
+    if simulate is not None and had.ranks.simulate is not None:
+        limits = (had.ranks.simulate.case_seconds, simulate.case_seconds)
         longest = max(limits, key=lambda one: one or math.inf)
         simulate = msgspec.structs.replace(simulate, case_seconds=longest)
-    return msgspec.structs.replace(
-        asked,
+    return asked.but(
         budget_seconds=budget,
-        launch_timeout_seconds=max(had.launch_timeout_seconds, asked.launch_timeout_seconds),
+        launch_timeout_seconds=max(
+            had.sampling.launch_timeout_seconds, asked.sampling.launch_timeout_seconds
+        ),
         simulate=simulate,
     )
 
@@ -81,13 +82,13 @@ def _first_cut_short(
 ) -> Run | None:
     """The first launch that was ended, or a case of which was given up, by a limit that is higher
     now."""
-    longer = settings.launch_timeout_seconds > had.launch_timeout_seconds
-    cases = settings.simulation != had.simulation
+    longer = settings.sampling.launch_timeout_seconds > had.sampling.launch_timeout_seconds
+    cases = settings.ranks.simulate != had.ranks.simulate
     for run in runs.listing(db, campaign.id) if longer or cases else []:
         if run.suite.startswith(runs.PARTED):
             continue
         ended = _TOO_LONG.match(run.reason) if longer else None
-        if ended and float(ended[1]) < settings.launch_timeout_seconds:
+        if ended and float(ended[1]) < settings.sampling.launch_timeout_seconds:
             return run
         checks = runs.checks(db, campaign.id, run.suite, run.sequence) if cases else []
         if any(_GIVEN_UP.match(check.detail) for _, check in checks):

@@ -16,7 +16,8 @@ from plumbline import default_campaign, proof, tables
 from plumbline.campaign import starter
 from plumbline.measure import culprit
 from plumbline.plan import Plan
-from plumbline.settings import Settings, stored
+from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of
 from plumbline.starter import PRELOAD, Starter
 from plumbline.words import counted
 from plumbline.workbench import Workbench, workbench
@@ -58,8 +59,8 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         raise PlumblineError(
             f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
         )
-    settings = stored(campaign.settings)
-    real = settings.simulation is None
+    settings = settings_of(campaign.settings)
+    real = settings.ranks.simulate is None
     bench = workbench(mpi_prefix, settings=settings if real else None, beside=database.parent)
     here = bench.installation.library
     if here.fingerprint != library.fingerprint:
@@ -94,8 +95,8 @@ def environment(found: Files) -> dict[str, str]:
     were found to be of use."""
     bench = found.bench
     needed = bench.installation.environment | bench.family.environment(bench.installation)
-    own = os.environ | needed | found.settings.fixed
-    preloaded = found.settings.preloaded
+    own = os.environ | needed | found.settings.fixed.environment
+    preloaded = found.settings.fixed.preload
     if preloaded:
         theirs = [name for name in own.get(PRELOAD, "").split(":") if name]
         own[PRELOAD] = ":".join(dict.fromkeys([*preloaded, *theirs]))

@@ -60,7 +60,7 @@ def look(
         else [case for case in every if (case.function, case.variant, case.bytes) in violated]
         for use in uses
     }
-    data = Data(settings.type, settings.op, settings.root)
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
     cases = [Circumstance(use, data).case(case) for use, those in wanted.items() for case in those]
     if not cases:
         return Elsewhere(list(table), [])
@@ -70,10 +70,10 @@ def look(
     )
     plan = msgspec.structs.replace(
         tables.plan(settings, [msgspec.structs.replace(case, data=None) for case in cases]),
-        blocks=min(_BLOCKS, settings.blocks),
-        seed=settings.seed + _SEEDS,
+        blocks=min(_BLOCKS, settings.sampling.blocks),
+        seed=settings.sampling.seed + _SEEDS,
     )
-    Series(lab, suite, plan, environment).advance(settings.launches)
+    Series(lab, suite, plan, environment).advance(settings.sampling.launches)
     found = {use: _verdicts(lab, stage, suite, use, guidelines, settings) for use in uses}
     return _joined(table, found)
 
@@ -100,12 +100,12 @@ def _verdicts(
     table = Verification(
         guidelines,
         stage=stage,
-        nprocs=settings.nprocs,
-        ppn=settings.ppn,
+        nprocs=settings.ranks.nprocs,
+        ppn=settings.ranks.ppn,
         settings=VerifySettings(
-            alpha=settings.alpha,
-            tolerance=settings.tolerance,
-            design=Design((settings.launches,), (1.0,)),
+            alpha=settings.claims.alpha,
+            tolerance=settings.claims.tolerance,
+            design=Design((settings.sampling.launches,), (1.0,)),
         ),
     )
     medians = [runs.medians_of(one) for one in samples]

@@ -17,7 +17,7 @@ from plumbline.saving import Saving
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
-from plumbline.settings import EVERY
+from plumbline.settings.cases import EVERY
 from plumbline.settling import Start, named
 from plumbline.verify.summary import as_json
 from plumbline_db import (

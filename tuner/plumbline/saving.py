@@ -14,7 +14,7 @@ from plumbline.pairs import cold_ratios
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.search.outcome import deciding, label
-from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of
 from plumbline.verify.statistics import Comparison
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -74,7 +74,7 @@ class Saving(msgspec.Struct, frozen=True):
 class _Asked(msgspec.Struct, frozen=True):
     """Of a campaign's settings."""
 
-    profile: Application | msgspec.UnsetType = msgspec.UNSET
+    profile: Application | None = None
 
 
 def of(
@@ -82,7 +82,7 @@ def of(
 ) -> Saving | None:
     """None for a campaign without an application. `after`: the last table; None: not there yet."""
     found = msgspec.json.decode(campaign.settings, type=_Asked).profile
-    if isinstance(found, msgspec.UnsetType):
+    if found is None:
         return None
     measured: dict[Target, Cold] = {}
     if after and winners:
@@ -113,7 +113,7 @@ def cold(
     db: Database, campaign: Campaign, suite: str, winners: Sequence[Winner]
 ) -> dict[Target, Cold]:
     """Cells that were measured with and without the files of the confirmation `suite`."""
-    settings = msgspec.json.decode(campaign.settings, type=Settings)
+    settings = settings_of(campaign.settings)
     compare = tables.compare_of(settings)
     names = dict.fromkeys(one.suite for one in runs.listing(db, campaign.id))
     ratios: dict[Target, list[float]] = {}
@@ -130,7 +130,7 @@ def cold(
             ratios.setdefault(cell, []).extend(found)
             seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
     return {
-        cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.alpha))
+        cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
         for cell, logs in ratios.items()
         if logs
     }

@@ -5,13 +5,11 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-import msgspec
-
 from plumbline import campaign as loop
 from plumbline import pingpong, twin
 from plumbline.libraries.simgrid import Selector
 from plumbline.plan import Plan, RoundTrips
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db import campaigns, hockney
@@ -49,7 +47,7 @@ def half_trips(
 ) -> twin.Times:
     """Between two ranks on two nodes, or on one."""
     settings = load(None, {"nprocs": 2, "nodes": 1 if near else 2, "simulate": simulation.library})
-    settings = msgspec.structs.replace(settings, simulate=simulation)
+    settings = settings.but(simulate=simulation)
     bench = workbench(mpi_prefix, settings=settings)
     plan = Plan(
         "pingpong",

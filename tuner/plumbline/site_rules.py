@@ -39,7 +39,7 @@ def find(bench: Workbench, settings: Settings) -> InForce | None:
     rules = bench.space.site_rules
     if rules is None:
         return None
-    fixed = settings.fixed
+    fixed = settings.fixed.environment
     values = {
         knob: fixed.get(variable, _of_site(bench, knob))
         for knob in (rules.knob, *rules.needs)

@@ -65,7 +65,7 @@ class _Looks(msgspec.Struct, frozen=True):
     launches: int = 9
     launches_max: int = 30
     alpha: float = 0.05
-    simulate: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    simulate: dict[str, object] | None = None
 
     def confidence(self, launches: int) -> float:
         """Of the interval of a verdict that rests on so many launches."""
@@ -77,7 +77,7 @@ class _Looks(msgspec.Struct, frozen=True):
 def hours(db: Database, campaign: Campaign) -> Hours | None:
     """Of a campaign and its relatives. None on a simulated machine, which repeats itself, and
     before the first launch."""
-    if not isinstance(_looks(campaign).simulate, msgspec.UnsetType):
+    if _looks(campaign).simulate is not None:
         return None
     kin = relatives(db, campaign)
     spans = [span for one in kin if (span := runs.span(db, one.id))]

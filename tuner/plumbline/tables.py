@@ -14,7 +14,8 @@ from plumbline import factors
 from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series, culprit
 from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
-from plumbline.settings import SYNCHRONISED, USES, Settings
+from plumbline.settings import Settings
+from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.settling import until_settled
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
@@ -27,11 +28,11 @@ from plumbline_db.records import Medians, Verdict
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
     """The measured sizes of every function on a left side, and of those asked for besides."""
-    data = Data(settings.type, settings.op, settings.root)
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
     return {
-        function: measurable(function, settings.sizes_of(function), settings.nprocs, data)
+        function: measurable(function, settings.sizes_of(function), settings.ranks.nprocs, data)
         for function in dict.fromkeys(
-            [*guidelines.lhs_functions(), *settings.functions, *settings.called]
+            [*guidelines.lhs_functions(), *settings.cases.functions, *settings.called]
         )
     }
 
@@ -47,9 +48,9 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
         for variant in (pattern.lhs_variant, pattern.variant)
         for size in sizes[pattern.lhs]
     ]
-    data = Data(settings.type, settings.op, settings.root)
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
     for function, those in sizes.items():
-        least = least_bytes(function, settings.nprocs, data)
+        least = least_bytes(function, settings.ranks.nprocs, data)
         found += [
             PlanCase(function, size, variant)
             for size in those
@@ -61,13 +62,13 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
 def _on_fewer_ranks(
     guidelines: Guidelines, settings: Settings, sizes: Mapping[str, Sequence[int]]
 ) -> list[PlanCase]:
-    ranks = guidelines.rank.ranks(settings.nprocs) if guidelines.rank else 0
-    if ranks <= settings.root:
+    ranks = guidelines.rank.ranks(settings.ranks.nprocs) if guidelines.rank else 0
+    if ranks <= settings.cases.root:
         return []
     return [
         PlanCase(
             function,
-            part_bytes(function, size, settings.nprocs, ranks, settings.type),
+            part_bytes(function, size, settings.ranks.nprocs, ranks, settings.cases.type),
             ranks=ranks,
         )
         for function, those in sizes.items()
@@ -78,28 +79,28 @@ def _on_fewer_ranks(
 def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
     found = Plan(
         name="",
-        seed=settings.seed,
+        seed=settings.sampling.seed,
         cases=tuple(of),
-        data=Data(settings.type, settings.op, settings.root),
-        blocks=settings.blocks,
-        reps=settings.reps,
+        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
         sync=settings.start_scheme,
-        runtime="global" if settings.way_of_use == SYNCHRONISED else "local",
-        use="" if USES.get(settings.way_of_use) else settings.way_of_use,
+        runtime="global" if settings.way.use == SYNCHRONISED else "local",
+        use="" if USES.get(settings.way.use) else settings.way.use,
     )
-    return until_settled(found, simulated=settings.simulation is not None)
+    return until_settled(found, simulated=settings.ranks.simulate is not None)
 
 
 def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
     """What becomes of log ratios, one a launch, in this campaign: (log ratios, confidence)."""
-    return paired_ratio if settings.simulation is None else exact_ratio
+    return paired_ratio if settings.ranks.simulate is None else exact_ratio
 
 
 def design_of(settings: Settings) -> design.Design:
     """The looks at a table of this campaign."""
-    if settings.simulation is not None:
+    if settings.ranks.simulate is not None:
         return design.ONE_LOOK
-    return design.over(settings.launches, settings.launches_max)
+    return design.over(settings.sampling.launches, settings.sampling.launches_max)
 
 
 def suite_of(suite: str, look: int) -> str:
@@ -132,13 +133,13 @@ class Table:
         self._verification = Verification(
             guidelines,
             stage=stage,
-            nprocs=settings.nprocs,
-            ppn=settings.ppn,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
             settings=VerifySettings(
-                alpha=settings.alpha,
-                tolerance=settings.tolerance,
+                alpha=settings.claims.alpha,
+                tolerance=settings.claims.tolerance,
                 design=design_of(settings),
-                deterministic=settings.simulation is not None,
+                deterministic=settings.ranks.simulate is not None,
             ),
         )
 
@@ -201,7 +202,7 @@ def decide(
             f"{counted(looks.launches[look - 1], 'launch')}, {more} more"
         )
         # Its own orders and data: seeds go on where those of the last look end.
-        seed = settings.seed + looks.launches[look - 1]
+        seed = settings.sampling.seed + looks.launches[look - 1]
         full = msgspec.structs.replace(plan(settings, wanted), seed=seed)
         Series(lab, suite_of(suite, look), full, environment).advance(more)
         verdicts = table.look()

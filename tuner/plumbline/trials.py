@@ -65,7 +65,7 @@ class Trials:
         lab, suite = self._lab, f"trial-{turn}"
         calls = sum(case.calls for case in cases)
         lab.progress.step(f"checking {counted(calls, 'result')} of {counted(len(fresh), 'winner')}")
-        plan = Plan(suite, self._settings.seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
+        plan = Plan(suite, self._settings.sampling.seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
         series = Series(lab, suite, plan, environment)
         series.advance()
         found = {
@@ -108,11 +108,13 @@ def trials(
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION
             counts = most - winner.bytes_from + 1
-            every = counts <= MOST_CALLS and counts * most * settings.nprocs <= 2 * _MOST_BYTES
+            every = (
+                counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= 2 * _MOST_BYTES
+            )
             wanted = (max(CALLS, counts) if every else CALLS) if own else _OTHERS
-            fewest = max(1, winner.bytes_from) * settings.nprocs
+            fewest = max(1, winner.bytes_from) * settings.ranks.nprocs
             calls = min(wanted, max(_FEWEST, _MOST_BYTES // fewest))
-            mean = _MOST_BYTES // (calls * settings.nprocs)
+            mean = _MOST_BYTES // (calls * settings.ranks.nprocs)
             mean = min(most, max(winner.bytes_from, mean))
             found.append(replace(here, calls=calls, mean=mean, data=data))
     return found

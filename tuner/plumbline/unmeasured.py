@@ -23,14 +23,17 @@ def names(table: type[msgspec.Struct]) -> set[str]:
     return {one.name for one in fields if _MARK in getattr(one.type, "__metadata__", ())}
 
 
-def without(table: msgspec.Struct) -> dict[str, Any]:
-    """What a table says, and the tables in it, but for these keys."""
+def identifying(table: msgspec.Struct) -> dict[str, Any]:
+    """What a table says, and the tables in it, but for these keys and for those at their defaults:
+    a new key leaves the campaigns that do not name it what they are."""
     marked = names(type(table))
-    values: dict[str, Any] = msgspec.to_builtins(table)
-    for name in marked:
-        values.pop(name, None)
-    for name in values.keys() - marked:
-        inner = getattr(table, name, None)
-        if isinstance(inner, msgspec.Struct):
-            values[name] = without(inner)
-    return values
+    found = {}
+    for field in msgspec.structs.fields(table):
+        value = getattr(table, field.name)
+        usual = (
+            field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        )
+        if field.name not in marked and value != usual:
+            inner = isinstance(value, msgspec.Struct)
+            found[field.name] = identifying(value) if inner else msgspec.to_builtins(value)
+    return found

@@ -123,13 +123,13 @@ def workbench(
 ) -> Workbench:
     """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
     for a simulated machine, or for several; `beside`: the folder of the database."""
-    simulation = settings.simulation if settings else None
+    simulation = settings.ranks.simulate if settings else None
     if simulation is None:
         family, installation = libraries.find(mpi_prefix)
     else:
         family, installation = libraries.find_simulated(simulation.library, mpi_prefix)
-    launcher = launcher_for(settings.place if settings else None, beside)
-    placement = settings.placement(None) if settings else Placement(nodes=1, ppn=1)
+    launcher = launcher_for(settings.ranks.place if settings else None, beside)
+    placement = settings.ranks.placement(None) if settings else Placement(nodes=1, ppn=1)
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id)
     catalogue = list_of(probe, partial(launcher.alone, installation))

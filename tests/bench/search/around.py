@@ -86,7 +86,7 @@ def in_force(here: Here, extra: Mapping[str, str]) -> Around:
     if not here.sweep.simulated:
         named = "OMPI_MCA_coll_tuned_dynamic_rules_filename" in extra
         file = Rules(extra) if named else None
-        return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.nprocs)
+        return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.ranks.nprocs)
     words = (word.removeprefix("--cfg=").partition(":") for word in options_in(extra))
     options = {name: value for name, _, value in words if name != "smpi/coll-selector"}
     spoilt = NO_SUCH_ALGORITHM in options.values()
@@ -159,7 +159,7 @@ def _rule(line: str) -> Rule:
 
 
 def _line(here: Here, rule: Rule) -> str:
-    p = here.settings.nprocs
+    p = here.settings.ranks.nprocs
     return (
         f"rule function={rule.function} nprocs={p}-{p} bytes={rule.low}-{rule.high} "
         f"variant={rule.variant}"

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, identity, proof
+from plumbline import campaign, proof
 from plumbline.measure import Laboratory
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
+from plumbline.settings import identity
 from plumbline_db import runs, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict

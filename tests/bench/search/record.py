@@ -49,9 +49,9 @@ def record(here: Here, store: Store, calm: float, say: Callable[[str], None]) ->
     every = list(items(here))
     missing = [one for one in every if not store.has(one.name)]
     say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
-    patient = msgspec.structs.replace(here.settings, launch_timeout_seconds=_PATIENCE_SECONDS)
+    patient = here.settings.but(launch_timeout_seconds=_PATIENCE_SECONDS)
     starter = campaign.starter(here.bench, patient)
-    at_once = PROCESSES if here.sweep.simulated and here.settings.nprocs < 64 else 1
+    at_once = PROCESSES if here.sweep.simulated and here.settings.ranks.nprocs < 64 else 1
     stop = threading.Event()
 
     def one(item: Item) -> None:
@@ -151,7 +151,10 @@ def launch(
     def start(cases: Sequence[PlanCase]) -> tuple[Run, Sequence[ProbeRecord]]:
         plan = tables.plan(here.settings, list(cases))
         plan = msgspec.structs.replace(
-            plan, name="sweep", seed=here.settings.seed + item.seed, knobs=here.bench.space.switch
+            plan,
+            name="sweep",
+            seed=here.settings.sampling.seed + item.seed,
+            knobs=here.bench.space.switch,
         )
         if here.sweep.blocks:
             plan = msgspec.structs.replace(

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign, identity, tables
+from plumbline import campaign, tables
 from plumbline.core.configuration import Configuration
 from plumbline.guidelines import Guidelines
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.settings import Settings, of
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import of
 from plumbline.workbench import Workbench, workbench
 
 # Factors of four, so that blocks of 32 ranks are whole.
@@ -154,9 +155,11 @@ def here(sweep: Sweep, **keys: Any) -> Here:
         campaign.candidates(
             bench,
             settings,
-            oversubscribed=settings.placement(bench.launcher.processing_units()).oversubscribed,
+            oversubscribed=settings.ranks.placement(
+                bench.launcher.processing_units()
+            ).oversubscribed,
         ),
-        settings.nprocs,
+        settings.ranks.nprocs,
         witnesses=bench.catalogue.variants,
     )
     return Here(sweep, settings, bench, identity.chosen(bench, settings), menu)

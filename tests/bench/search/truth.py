@@ -59,12 +59,12 @@ class Truth:
             medians,
             self._here.guidelines,
             stage="truth",
-            nprocs=settings.nprocs,
-            ppn=settings.ppn,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
             suites=["sweep"],
             settings=VerifySettings(
-                alpha=settings.alpha,
-                tolerance=settings.tolerance,
+                alpha=settings.claims.alpha,
+                tolerance=settings.claims.tolerance,
                 deterministic=self._here.sweep.simulated,
             ),
             obstacles=obstacles,
@@ -85,7 +85,7 @@ class Truth:
         now = self.seconds(function, size, choices[function, size], choices)
         if now is None or violation.ratio is None:
             return False
-        limit = 1 + self._here.settings.tolerance
+        limit = 1 + self._here.settings.claims.tolerance
         # What the left side must come down to, by the ratio that was seen.
         wanted = statistics.median(now) / violation.ratio * limit
         promising = []
@@ -130,7 +130,7 @@ class Truth:
             compare = tables.compare_of(self._here.settings)
             found = compare(logs, 0.95)
             sure = found.low is not None and found.low > 1
-            if sure or found.ratio > 1 + self._here.settings.tolerance:
+            if sure or found.ratio > 1 + self._here.settings.claims.tolerance:
                 return False
         return True
 
@@ -254,9 +254,9 @@ def _medians(case: PlanCase, answer: Answer, here: Here) -> Medians:
             {},
             "default",
             case.bytes,
-            data.type,
-            data.op,
-            data.root,
+            data.cases.type,
+            data.cases.op,
+            data.cases.root,
             ranks=case.ranks,
         ),
         list(range(len(answer.ns))),

@@ -193,7 +193,7 @@ def test_what_cannot_be_asked_for(campaign: Files) -> None:
         acceptance.run(found, functions=["MPI_Bcast"])
     with pytest.raises(UsageError, match="at least 6"):
         acceptance.run(found, pairs=5)
-    settings = msgspec.structs.replace(campaign.settings, simulate=Simulation(library="ompi"))
+    settings = campaign.settings.but(simulate=Simulation(library="ompi"))
     with pytest.raises(UsageError, match="of a simulated machine"):
         acceptance.run(msgspec.structs.replace(found, settings=settings))
 

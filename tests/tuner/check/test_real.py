@@ -17,7 +17,7 @@ from plumbline.libraries import Family
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from tests.tuner.families import installations
 
 CELLS = [

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import at_start, identity, paths, side_by_side
+from plumbline import at_start, paths, side_by_side
 from plumbline.machine import processing_units
+from plumbline.settings import identity
 from plumbline_db import campaigns, exports, integrity
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters

@@ -19,7 +19,7 @@ from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
 from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import under_way
 from plumbline.workbench import workbench

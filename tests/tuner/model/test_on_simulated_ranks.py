@@ -16,7 +16,8 @@ from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed, names
 from plumbline.plan import Plan, PlanCase, RoundTrips
 from plumbline.search.effort import Effort
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
@@ -49,7 +50,7 @@ def simulated(settings: Settings) -> Workbench:
 
 def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
     settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
-    settings = msgspec.structs.replace(settings, simulate=machine)
+    settings = settings.but(simulate=machine)
     bench = simulated(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)

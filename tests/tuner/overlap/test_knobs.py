@@ -9,10 +9,11 @@ import pytest
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.overlap.knobs import given, require_in_force
 from plumbline.settings import Settings
+from plumbline.settings.ranks import Ranks
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import fake_mpi, simulated
 
-WHERE = Settings(nprocs=2)
+WHERE = Settings(ranks=Ranks(nprocs=2))
 BCAST = "coll_tuned_bcast_algorithm"
 
 

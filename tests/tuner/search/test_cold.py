@@ -23,7 +23,7 @@ from plumbline.search.evidence import Evidence
 from plumbline.search.heat import Past
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.select import winners
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial

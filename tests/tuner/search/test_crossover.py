@@ -25,7 +25,7 @@ from plumbline.search.rounds import Rounds
 from plumbline.search.select import Trials, choose
 from plumbline.search.select import winners as select
 from plumbline.search.space import Space
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner

@@ -18,7 +18,7 @@ from plumbline.search.cells import Target
 from plumbline.search.crossover import Grid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline.starter import Starter
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError

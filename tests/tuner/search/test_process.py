@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import identity
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
@@ -23,7 +22,8 @@ from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
 from plumbline.search.turns import HEATS
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

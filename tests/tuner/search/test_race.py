@@ -15,7 +15,7 @@ from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import Effort, Race, Target, index
 from plumbline.search.select import winners
 from plumbline.search.space import Algorithm, FunctionSpace
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Trial

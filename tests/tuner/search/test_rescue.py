@@ -7,7 +7,7 @@ from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import PlanCase
 from plumbline.search.cells import Target
 from plumbline.search.rescue import rescue
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, CaseRecord

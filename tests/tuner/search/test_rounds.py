@@ -17,7 +17,7 @@ from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.ranges import cut_back, measured
 from plumbline.search.rounds import Rounds
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner

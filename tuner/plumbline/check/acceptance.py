@@ -74,7 +74,7 @@ def run(
     sides = Sides(found, bind, progress or Silent())
     wanted, notes = _wanted(found, winners)
     program = paths.layout().loops(paths.build_id(found.bench.installation.library))
-    ours = loops.Loops(program, iterations, found.settings.root)
+    ours = loops.Loops(program, iterations, found.settings.cases.root)
     judged: list[tuple[Program, Judgement]] = []
     for one in (ours, *programs):
         offered = one.offers(wanted)
@@ -110,25 +110,29 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
 def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
     sizes = tables.sizes_of(found.bench.guidelines, settings)
-    data, notes = (settings.type, settings.op), []
+    data, notes = (settings.cases.type, settings.cases.op), []
     if data[0] not in loops.TYPES or data[1] not in loops.OPS:
         notes.append(
             f"{data[0]} {data[1]} of the campaign is none of loops': MPI_BYTE in its place"
         )
         data = ("MPI_BYTE", "MPI_BOR")
-    made = cell_choice.cells(winners, sizes, settings.nprocs, data)
+    made = cell_choice.cells(winners, sizes, settings.ranks.nprocs, data)
     if not made:
         raise PlumblineError(
             f"no size that campaign {found.campaign.id} measures is one of its winners': nothing "
             "to check"
         )
     most = {
-        function: whole(function, max(those), 1, settings.nprocs)
+        function: whole(function, max(those), 1, settings.ranks.nprocs)
         for function, those in sizes.items()
         if those
     }
     return Wanted(
-        winners=winners, cells=made, nprocs=settings.nprocs, root=settings.root, most=most
+        winners=winners,
+        cells=made,
+        nprocs=settings.ranks.nprocs,
+        root=settings.cases.root,
+        most=most,
     ), notes
 
 

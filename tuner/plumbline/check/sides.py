@@ -40,7 +40,7 @@ class Refused(PlumblineError):
 def placement_of(settings: Settings, processing_units: int | None, bind: str = "") -> Placement:
     """Where the ranks are: where the campaign had them bound if it was asked to bind them, else
     where a plain mpirun of the user puts them; `bind` asks for something else."""
-    asked = settings.placement(processing_units)
+    asked = settings.ranks.placement(processing_units)
     if bind:
         return msgspec.structs.replace(asked, bind=bind)
     return asked if asked.bind else asked.plain()
@@ -52,7 +52,7 @@ class Sides:
     def __init__(self, found: Files, bind: str, progress: Progress) -> None:
         """Raises PlumblineError where the installation cannot be had as it is."""
         bench = found.bench
-        if found.settings.simulation is not None:
+        if found.settings.ranks.simulate is not None:
             raise UsageError(
                 f"campaign {found.campaign.id} is of a simulated machine: there is nothing there "
                 "that a benchmark program could be started on"
@@ -72,7 +72,7 @@ class Sides:
         }
         own = dict(os.environ)
         self.left_out = [name for name in bench.family.settings_in(own) if name not in self._clean]
-        self._timeout_seconds = max(_LEAST_SECONDS, found.settings.launch_timeout_seconds)
+        self._timeout_seconds = max(_LEAST_SECONDS, found.settings.sampling.launch_timeout_seconds)
         # What an earlier check has left of its jobs is not this one's.
         self._mark = f"check-{time.time_ns()}-{os.getpid()}"
         self._number = 0

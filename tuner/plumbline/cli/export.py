@@ -44,7 +44,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import default_campaign, fits, identity, paths
+    from plumbline import default_campaign, fits, paths
+    from plumbline.settings import identity
     from plumbline_db import machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError

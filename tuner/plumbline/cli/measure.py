@@ -140,8 +140,8 @@ def command(
     from rich.text import Text
 
     from plumbline import at_start, campaign, conditions, settling
-    from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.settings import campaign_file
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
@@ -149,7 +149,7 @@ def command(
     wanted = common.sizes_of(sizes)
     asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
     layout = {"nodes": nodes, "bind": bind, "map_by": map_by}
-    all_settings = settings_file.load(None, asked | layout | {"simulate": simulate})
+    all_settings = campaign_file.load(None, asked | layout | {"simulate": simulate})
     bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
@@ -181,14 +181,14 @@ def command(
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
-    simulated = all_settings.simulation is not None
+    simulated = all_settings.ranks.simulate is not None
     plan = Plan(
         "check",
         seed,
         tuple(dict.fromkeys(cases)),
         Data(type_, op, root),
-        blocks=all_settings.blocks,
-        reps=all_settings.reps,
+        blocks=all_settings.sampling.blocks,
+        reps=all_settings.sampling.reps,
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
         sync=sync,

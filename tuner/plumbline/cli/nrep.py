@@ -72,22 +72,22 @@ def command(
     from rich.text import Text
 
     from plumbline import campaign, nrep
-    from plumbline import settings as settings_file
     from plumbline.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
+    from plumbline.settings import campaign_file
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
     bench = workbench(mpi_prefix)
     common.require_functions(bench.catalogue, functions)
-    settings = settings_file.load(
+    settings = campaign_file.load(
         None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
     )
     data = Data(type_, op, root)
     cases = [
         PlanCase(function, size)
         for function in dict.fromkeys(functions)
-        for size in measurable(function, wanted, settings.nprocs, data)
+        for size in measurable(function, wanted, settings.ranks.nprocs, data)
     ]
     plan = Plan(
         "check",
@@ -100,7 +100,7 @@ def command(
     )
     for function in functions:
         if not any(case.function == function for case in cases):
-            smallest = least_bytes(function, settings.nprocs, data)
+            smallest = least_bytes(function, settings.ranks.nprocs, data)
             raise UsageError(
                 f"--sizes {sizes} names no cell of {function}: there is nothing to repeat without "
                 f"data; its smallest size here is {smallest} bytes"

@@ -178,7 +178,7 @@ def command(
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
         settings,
-        nprocs=where.nprocs,
+        nprocs=where.ranks.nprocs,
         knobs=settings_of.given(bench, pairs, where),
         benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
     )
@@ -190,7 +190,7 @@ def command(
         if refusal is not None:
             raise UsageError(f"the probe refuses {name}: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(bench.launcher.processing_units())
         row = suite.begin(
             db, bench, settings, new=new, placement=placement, place=place.facts(where)
         )

@@ -116,7 +116,7 @@ def command(
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     wanted = suite.Settings(
-        where.nprocs,
+        where.ranks.nprocs,
         chosen,
         (size,),
         (1000 * work_us,),
@@ -135,7 +135,7 @@ def command(
         if refusal is not None:
             raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(bench.launcher.processing_units())
         row = suite.begin(db, bench, wanted, new=new, placement=placement, place=place.facts(where))
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state != "finished":

@@ -102,8 +102,8 @@ def command(
 
 
 def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
-    from plumbline import settings as settings_file
     from plumbline.overlap import place
+    from plumbline.settings import campaign_file
 
     given = {
         "nprocs": options["nprocs"],
@@ -115,9 +115,9 @@ def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
         "settings": options["tried"].split(",") if options["tried"] else None,
         "guidelines": ["OV1", "OV2"],
     }
-    known = settings_file.read(file) if file else {}
+    known = campaign_file.read(file) if file else {}
     defaults = {"nprocs": 2} | {"budget_seconds": 600.0}
-    return place.bound(settings_file.of(settings_file.where(file), defaults | known, given))
+    return place.bound(campaign_file.of(campaign_file.where(file), defaults | known, given))
 
 
 def _run(
@@ -138,7 +138,7 @@ def _run(
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    if settings.simulation is not None:
+    if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
     bench = workbench(mpi_prefix, settings=settings, beside=database.parent)
     starter = loop.starter(bench, settings)

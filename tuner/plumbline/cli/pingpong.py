@@ -57,9 +57,9 @@ def command(
 
     from plumbline import campaign as loop
     from plumbline import pingpong
-    from plumbline import settings as settings_file
     from plumbline.machine import processing_units
     from plumbline.measure import Laboratory
+    from plumbline.settings import campaign_file
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -68,7 +68,7 @@ def command(
     ranks = nprocs or max(2, processing_units())
     settings = pingpong.Settings(ranks, wanted, reps, launches, seed)
     bench = workbench(mpi_prefix)
-    starter = loop.starter(bench, settings_file.load(None, {"nprocs": ranks}))
+    starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")

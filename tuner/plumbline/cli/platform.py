@@ -51,8 +51,8 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
-    from plumbline import campaign_file as files
     from plumbline import simulation
+    from plumbline.settings import campaign_file as files
 
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
@@ -63,9 +63,9 @@ def command(
     given = {name: value for name, value in values.items() if value is not None}
     asked = [one.settings for one in files.tasks(campaign_file, given, None)]
     texts = {
-        simulation.platform(one.simulation, one.placement(None))
+        simulation.platform(one.ranks.simulate, one.ranks.placement(None))
         for one in asked
-        if one.simulation is not None
+        if one.ranks.simulate is not None
     }
     if not texts:
         raise click.UsageError("the campaign file has no table `simulate`")

@@ -75,7 +75,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import settings as settings_file
+    from plumbline.settings import campaign_file
     from plumbline.words import counted
     from plumbline.workbench import workbench
 
@@ -88,7 +88,7 @@ def command(
     except ValueError:
         raise click.UsageError("--nprocs takes whole numbers with commas between") from None
     asked = {"type": type_, "op": op, "seed": seed, "simulate": simulate}
-    settings = [settings_file.load(None, asked | {"nprocs": count or None}) for count in counts]
+    settings = [campaign_file.load(None, asked | {"nprocs": count or None}) for count in counts]
     bench = workbench(mpi_prefix, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
     known = {one.function for one in bench.catalogue.variants}
@@ -141,14 +141,14 @@ def _best(
     from plumbline.settling import until_settled
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
-    simulated = settings.simulation is not None
-    data = Data(settings.type, settings.op)
+    simulated = settings.ranks.simulate is not None
+    data = Data(settings.cases.type, settings.cases.op)
     menu = Menu(
         bench.space,
         bench.installation.library,
         bench.knobs,
         bench.catalogue.variants,
-        settings.nprocs,
+        settings.ranks.nprocs,
         unsafe=True,
     )
     return best.find(
@@ -156,11 +156,11 @@ def _best(
         until_settled(
             Plan(
                 "best",
-                settings.seed,
+                settings.sampling.seed,
                 (),
                 data,
-                blocks=settings.blocks,
-                reps=settings.reps,
+                blocks=settings.sampling.blocks,
+                reps=settings.sampling.reps,
                 knobs=bench.space.switch,
             ),
             simulated=simulated,
@@ -168,10 +168,10 @@ def _best(
         bench.space.hot_environment,
         {
             Target(function, size): best.field(
-                menu, bench.catalogue, function, size, settings.nprocs
+                menu, bench.catalogue, function, size, settings.ranks.nprocs
             )
             for function in functions
-            for size in measurable(function, sizes, settings.nprocs, data)
+            for size in measurable(function, sizes, settings.ranks.nprocs, data)
         },
         heats=heats or (1 if simulated else 3),
         finals=launches or (1 if simulated else 10),

@@ -24,6 +24,7 @@ from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
 from plumbline.search.space import Space
 from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of
 from plumbline.workbench import list_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -135,7 +136,7 @@ def read(db: Database, report: Report) -> Explanation:
         raise UsageError(
             f"{report.campaign.id} is of benchmarks of overlap, which cost models say nothing about"
         )
-    settings = msgspec.json.decode(report.campaign.settings, type=Settings)
+    settings = settings_of(report.campaign.settings)
     return explain(db, report, space, _standards(report.library, settings))
 
 
@@ -143,11 +144,11 @@ def _standards(library: Library, settings: Settings) -> Standards:
     """Nothing where no probe is built here: then variants of ours have no model."""
     try:
         probe = paths.layout().probe(paths.build_id(library))
-        if settings.simulation is None:
+        if settings.ranks.simulate is None:
             known = list_of(probe)
         else:
-            _, installation = find_simulated(settings.simulation.library, Path(library.prefix))
-            known = list_of(probe, partial(launcher_for(settings.place).alone, installation))
+            _, installation = find_simulated(settings.ranks.simulate.library, Path(library.prefix))
+            known = list_of(probe, partial(launcher_for(settings.ranks.place).alone, installation))
     except PlumblineError:
         return {}
     return {
@@ -158,7 +159,7 @@ def _standards(library: Library, settings: Settings) -> Standards:
 def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
     """Every cell of the campaign that violates a guideline, or was searched."""
     basis = bases.read(db, report.campaign)
-    settings = msgspec.json.decode(report.campaign.settings, type=Settings)
+    settings = settings_of(report.campaign.settings)
     defaults = _defaults(db, report)
     searched = first_of(report.searches)
     violated: dict[Target, list[Verdict]] = {}
@@ -203,8 +204,8 @@ class _Cells:
         self._space = space
         self._standards = standards
         self._basis = basis
-        self._width = TYPE_BYTES[settings.type]
-        self._simulated = settings.simulation is not None
+        self._width = TYPE_BYTES[settings.cases.type]
+        self._simulated = settings.ranks.simulate is not None
 
     def cell(
         self,

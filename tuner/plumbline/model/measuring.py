@@ -14,7 +14,7 @@ from plumbline.measure import Laboratory, Progress, Series
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
-from plumbline.settings import Settings
+from plumbline.settings import Settings, stored
 from plumbline.settling import until_settled
 from plumbline_db import events, machines, searches, verdicts
 from plumbline_db import hockney as table
@@ -34,20 +34,20 @@ _TRIPS = 50
 
 def plan(settings: Settings) -> Plan:
     """One launch."""
-    data = Data(settings.type, settings.op, settings.root)
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
     floods = [
-        PlanCase(function, least_bytes(function, settings.nprocs, data), variant)
+        PlanCase(function, least_bytes(function, settings.ranks.nprocs, data), variant)
         for function, variant in FLOODS.values()
-        if settings.nprocs > 2
+        if settings.ranks.nprocs > 2
     ]
-    simulated = settings.simulation is not None
+    simulated = settings.ranks.simulate is not None
     found = Plan(
         name=SUITE,
-        seed=settings.seed,
+        seed=settings.sampling.seed,
         cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
         data=data,
-        blocks=settings.blocks,
-        reps=settings.reps,
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
         warmup=1 if simulated else 16,
         sync=settings.start_scheme,
         pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
@@ -57,12 +57,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def settings_of(campaign: Campaign) -> Settings:
-    return msgspec.json.decode(campaign.settings, type=Settings)
+    return stored.settings_of(campaign.settings)
 
 
 def launches(campaign: Campaign) -> int:
     """How many there are in all."""
-    return LAUNCHES if settings_of(campaign).simulation is None else 1
+    return LAUNCHES if settings_of(campaign).ranks.simulate is None else 1
 
 
 def measure(

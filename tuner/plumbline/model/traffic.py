@@ -135,9 +135,9 @@ def _launched(
     )
     plan = Plan(
         name=name,
-        seed=settings.seed,
+        seed=settings.sampling.seed,
         cases=(case,),
-        data=Data(settings.type, settings.op, settings.root),
+        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
         blocks=1,
         reps=CALLS,
         warmup=0,

@@ -48,7 +48,7 @@ def in_force(settings: Settings, bench: Workbench, where: CampaignSettings) -> S
     """The settings with the knobs that their aid wants. Raises UsageError where the library or the
     machine of the ranks does not have what it takes."""
     units = bench.launcher.processing_units() or processing_units()
-    ranks = where.ppn
+    ranks = where.ranks.ppn
     if settings.aid == "spare":
         every = [benches.of(name).bench for name in settings.benches]
         if benches.LOAD in every or benches.MULTIPLE in every:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import identity
 from plumbline.core.configuration import Configuration
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
@@ -21,6 +20,7 @@ from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.placement import Placement, here
 from plumbline.plan import OverlapCell, Plan
+from plumbline.settings import identity
 from plumbline.words import counted
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline import identity
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.suite import Settings
 from plumbline.plan import Plan
+from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.records import Campaign, ProbeRecord
 

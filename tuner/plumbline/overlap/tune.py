@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import factors, identity, tables
+from plumbline import factors, tables
 from plumbline.campaign import spare_cores
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.exported import Files
@@ -25,7 +25,7 @@ from plumbline.plan import OverlapCell, Plan
 from plumbline.proven import Proven
 from plumbline.search.outcome import label
 from plumbline.search.turns import Turns
-from plumbline.settings import Settings
+from plumbline.settings import Settings, identity, stored
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
@@ -51,12 +51,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 def text_of(asked: Asked, settings: Settings) -> str:
     """What the row in the database keeps, under the names that readers of campaigns know."""
-    known = msgspec.to_builtins(settings) | msgspec.to_builtins(asked)
+    known = stored.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(known | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 
 def pilot_plan(asked: Asked, settings: Settings) -> Plan:
-    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.seed)
+    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
 def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
@@ -72,12 +72,14 @@ def tried(
         bench.space,
         bench.knobs,
         asked.benches,
-        nodes=settings.node_count,
-        named=settings.settings if isinstance(settings.settings, list) else None,
+        nodes=settings.ranks.node_count,
+        named=settings.search.settings if isinstance(settings.search.settings, list) else None,
         fixed=[
             knob
             for knob in bench.knobs
-            if not settings.fixed.keys().isdisjoint(bench.family.in_environment({knob: ""}))
+            if not settings.fixed.environment.keys().isdisjoint(
+                bench.family.in_environment({knob: ""})
+            )
         ],
         spare_cores=spare_cores(bench, settings),
     )
@@ -97,10 +99,10 @@ def begin(
         db,
         bench,
         text_of(asked, settings),
-        settings.placement(bench.launcher.processing_units()),
+        settings.ranks.placement(bench.launcher.processing_units()),
         new=new,
         mark="ot",
-        left_out=set(settings.fixed),
+        left_out=set(settings.fixed.environment),
         more=[*site, f"work_us={bench.guidelines.overlap.work_us}"]
         if bench.guidelines.overlap
         else site,
@@ -117,13 +119,13 @@ class Objective(Turns[Side]):
         super().__init__(
             lab,
             tables.compare_of(settings),
-            alpha=settings.alpha,
+            alpha=settings.claims.alpha,
             has_time=lambda: lab.spent_seconds < settings.budget,
-            tolerance=settings.tolerance,
+            tolerance=settings.claims.tolerance,
         )
         self._grid = grid
         self._wanted = frozenset(wanted)
-        self._plan = plan_of(grid, settings.seed)
+        self._plan = plan_of(grid, settings.sampling.seed)
         self._measured = frozenset(grid.measured())
 
     def plan(self, value: Configuration) -> Plan:
@@ -176,12 +178,14 @@ class Loop:
         lab, settings = self._lab, self._settings
         grid = self._grid()
         lab.progress.step("overlap: measuring the library as it is")
-        Series(lab, "before", plan_of(grid, settings.seed), {}).advance(settings.launches)
+        Series(lab, "before", plan_of(grid, settings.sampling.seed), {}).advance(
+            settings.sampling.launches
+        )
         before = decide(lab, grid, self._guidelines, settings, "before", "before", {})
         verdicts.put(lab.db, lab.campaign, "before", before)
         after, kept = before, list[Winner]()
         violated = [one for one in before if one.verdict == "violated"]
-        if violated and settings.rounds:
+        if violated and settings.search.rounds:
             objective = Objective(lab, settings, grid, _wanted(violated))
             found = self._search(objective, violated)
             if found is not None:
@@ -208,7 +212,7 @@ class Loop:
         for knob in left_out:
             self._event("left out", f"{knob} needs a spare core for each rank; there is none")
         entered, best = objective.race("search", values, {})
-        nprocs, ppn = settings.nprocs, settings.ppn
+        nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
         opened = [named(one) for one in violated]
         objective.record(1, "search", entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
         return None if best is None else objective.winner(best, nprocs, ppn, opened)
@@ -256,14 +260,14 @@ class Loop:
         ratios: dict[Side, list[float]] = {}
         for look in range(design.looks):
             suite = "confirm" if look == 0 else f"confirm-pairs-{look + 1}"
-            seed = settings.seed + (design.launches[look - 1] if look else 0)
+            seed = settings.sampling.seed + (design.launches[look - 1] if look else 0)
             fresh = self._turns(objective, suite, design.new_launches(look), environment, seed)
             ratios = {
                 side: ratios.get(side, []) + logs
                 for side, logs in fresh.items()
                 if look == 0 or side in ratios
             }
-            found = objective.overall(ratios, design.confidence(look, settings.alpha))
+            found = objective.overall(ratios, design.confidence(look, settings.claims.alpha))
             unclear = found is not None and (
                 found.low is None or found.high is None or found.low < 1 <= found.high
             )
@@ -309,9 +313,11 @@ class Loop:
         """What is slower in fresh launches too: cells of one launch share its luck."""
         self._lab.progress.step("overlap: perhaps slower; measuring again")
         settings = self._settings
-        cells = plan(grid.cells(harm), settings.seed)
-        seed = settings.seed + settings.launches_max
-        fresh = self._turns(objective, "confirm-again", settings.launches, environment, seed, cells)
+        cells = plan(grid.cells(harm), settings.sampling.seed)
+        seed = settings.sampling.seed + settings.sampling.launches_max
+        fresh = self._turns(
+            objective, "confirm-again", settings.sampling.launches, environment, seed, cells
+        )
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
 
     def _dropped(
@@ -361,9 +367,11 @@ def decide(
     table = Verification(
         guidelines,
         stage=stage,
-        nprocs=settings.nprocs,
-        ppn=settings.ppn,
-        settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, design=design),
+        nprocs=settings.ranks.nprocs,
+        ppn=settings.ranks.ppn,
+        settings=VerifySettings(
+            alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
+        ),
     )
     suites = [suite]
     for look in range(design.looks):
@@ -374,7 +382,7 @@ def decide(
             more = design.new_launches(look)
             lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
             suites.append(tables.suite_of(suite, look))
-            seed = settings.seed + design.launches[look - 1]
+            seed = settings.sampling.seed + design.launches[look - 1]
             Series(lab, suites[-1], plan(grid.cells(wanted), seed), environment).advance(more)
         launches = runs.surroundings(lab.db, lab.campaign, suites)
         factors.require_joinable(factors.named(launches))

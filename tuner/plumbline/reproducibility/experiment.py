@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline import campaign as loop
-from plumbline import identity
-from plumbline import settings as campaign_settings
 from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Progress
 from plumbline.placement import here
 from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.settings import campaign_file, identity
 from plumbline.settling import until_settled
 from plumbline.starter import Starter
 from plumbline.verify.estimators import ESTIMATORS
@@ -374,4 +373,4 @@ def _starter(bench: Workbench, settings: Settings, nprocs: int) -> Starter:
         "nprocs": nprocs,
         "launch_timeout_seconds": settings.launch_timeout_seconds,
     }
-    return loop.starter(bench, campaign_settings.load(None, options))
+    return loop.starter(bench, campaign_file.load(None, options))

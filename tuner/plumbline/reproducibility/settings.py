@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline import settings as campaign_settings
 from plumbline.plan import Data, measurable
+from plumbline.settings.cases import SIZES
 from plumbline_db.errors import UsageError
 
 COMMAND = "reproducibility"
@@ -107,7 +107,7 @@ def full(known: Sequence[str]) -> Settings:
     """Every function and all sizes of a campaign for the effects: more than 500 A/A comparisons."""
     return Settings(
         effect_functions=effect_functions(known),
-        effect_sizes=list(campaign_settings.SIZES),
+        effect_sizes=list(SIZES),
     )
 
 

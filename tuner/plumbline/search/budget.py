@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings
 
@@ -25,7 +23,7 @@ class _Limit:
 
     def __init__(self, settings: Settings) -> None:
         self.until_seconds = self._first = settings.budget
-        self._usual = isinstance(settings.budget_seconds, msgspec.UnsetType)
+        self._usual = settings.search.budget_seconds is None
 
     def measured(self, table_seconds: float) -> None:
         if self._usual:

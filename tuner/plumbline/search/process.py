@@ -124,7 +124,7 @@ class ProcessWide(Turns[Target]):
         super().__init__(
             lab,
             tables.compare_of(settings),
-            alpha=settings.alpha,
+            alpha=settings.claims.alpha,
             has_time=has_time,
         )
         self._settings = settings
@@ -138,9 +138,9 @@ class ProcessWide(Turns[Target]):
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
         suite = f"process-{number}"
-        heats = HEATS if self._settings.simulation is None else _ONE_LAUNCH
+        heats = HEATS if self._settings.ranks.simulate is None else _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, heats)
-        nprocs, ppn = self._settings.nprocs, self._settings.ppn
+        nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
         self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
         return [] if best is None else [self.winner(best, nprocs, ppn, [])]
 

@@ -19,7 +19,8 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
 from plumbline.measure import PUT_ASIDE, Laboratory
 from plumbline.plan import Plan
-from plumbline.settings import BARRIER, OWN_BARRIER, Settings
+from plumbline.settings import Settings
+from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
@@ -63,8 +64,10 @@ class Rounds:
         switches: Iterable[int] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
-        self._at_once = settings.simulation is not None and settings.nprocs < MANY
-        self._grid = crossover.Grid(settings.nprocs, settings.type, switches, at_once=self._at_once)
+        self._at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
+        self._grid = crossover.Grid(
+            settings.ranks.nprocs, settings.cases.type, switches, at_once=self._at_once
+        )
         self._lab = lab
         self._order = order
         self._event = event
@@ -88,7 +91,7 @@ class Rounds:
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
         found = set(violated(verdicts))
-        if self._settings.tunes_all:
+        if self._settings.search.all:
             found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
         return worth(sorted(self._there(found - self._searched)), self._weights)
 
@@ -104,7 +107,7 @@ class Rounds:
         for function, those in cells.items():
             self._searched.update(those)
             for found in rescue(
-                self._lab, self._menu, self._plan, those, number, self._settings.ppn, has_time
+                self._lab, self._menu, self._plan, those, number, self._settings.ranks.ppn, has_time
             ):
                 searches.put(self._lab.db, self._lab.campaign, found)
                 self._event(PUT_ASIDE, f"{function} at {found.bytes} B: {found.reason}")
@@ -125,7 +128,7 @@ class Rounds:
             if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
                 what = outcome.label(best.variant, best.knobs)
                 faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
-        if not left or not self._searched or self._settings.tunes_all:
+        if not left or not self._searched or self._settings.search.all:
             return ""
         functions = Counter(one.function for one in left)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
@@ -168,7 +171,7 @@ class Rounds:
                         )
                     )
             self._searched |= set(targets)
-            close = Neighbours(verdicts, self._settings.tolerance)
+            close = Neighbours(verdicts, self._settings.claims.tolerance)
             beside = [one for one in close.of(targets) if one not in self._searched]
             around = dict(environment)
             # One that answers the calls of a racing cell would take the candidates' place.
@@ -266,9 +269,9 @@ class Rounds:
             {target: self._seconds.left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
-            nprocs=self._settings.nprocs,
-            ppn=self._settings.ppn,
-            tolerance=self._settings.tolerance,
+            nprocs=self._settings.ranks.nprocs,
+            ppn=self._settings.ranks.ppn,
+            tolerance=self._settings.claims.tolerance,
             between=between,
             weights=self._weights,
         )
@@ -286,9 +289,9 @@ class Rounds:
             {target: self._seconds.left(target, those) for target, those in trials.items()},
             self._sizes,
             opened_by,
-            nprocs=self._settings.nprocs,
-            ppn=self._settings.ppn,
-            tolerance=self._settings.tolerance,
+            nprocs=self._settings.ranks.nprocs,
+            ppn=self._settings.ranks.ppn,
+            tolerance=self._settings.claims.tolerance,
             weights=self._weights,
         )
         return crossover.search(choice, race.glance, self._grid, self._budget.left, menu.is_cold)
@@ -303,7 +306,7 @@ class Rounds:
         found = race.duplicate()
         if found is None or found.low is None or found.high is None:
             return
-        within = 1 + self._settings.tolerance
+        within = 1 + self._settings.claims.tolerance
         if found.low > within or found.high < 1 / within:
             text = (
                 f"{race.suites[-1]}: the default takes {found.ratio:.2f} [{found.low:.2f}, "
@@ -321,7 +324,7 @@ class Rounds:
     ) -> Race:
         settings, lab = self._settings, self._lab
         past, before = None, None
-        if settings.simulation is None:
+        if settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
@@ -338,8 +341,8 @@ class Rounds:
         effort = msgspec.structs.replace(
             effort,
             at_once=self._at_once,
-            alpha=settings.alpha,
-            tolerance=settings.tolerance,
+            alpha=settings.claims.alpha,
+            tolerance=settings.claims.tolerance,
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
@@ -424,7 +427,7 @@ class Rounds:
         reasons = race.reasons
         self._searched |= opened_by.keys()
         self._seconds.add(Raced(race, in_force, menu, trials, opened_by))
-        nprocs = self._settings.nprocs
+        nprocs = self._settings.ranks.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
                 continue
@@ -436,7 +439,7 @@ class Rounds:
                 found,
                 race.suites,
                 nprocs,
-                self._settings.ppn,
+                self._settings.ranks.ppn,
                 bound=bound[target].name if target in bound else "",
                 bound_ratio=race.bound_ratio(target),
                 stopped=reasons.get(target, ""),

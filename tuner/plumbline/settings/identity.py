@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Sequence, Set
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,33 +16,36 @@ from plumbline import site_rules, unmeasured
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.placement import Placement
-from plumbline.settings import EVERY, Settings
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
+from . import GROUPS, Settings
+from .cases import EVERY
+from .stored import text_of
+
 
 def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
     """The last campaign of these settings on this machine and library, or another one. Raises
     UsageError when the settings ask for what the probe or the guidelines do not know."""
     chosen(bench, settings)
-    if settings.op not in bench.catalogue.ops:
+    if settings.cases.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     require_sync(bench, settings)
-    if not isinstance(settings.variants, msgspec.UnsetType):
-        unknown = set(settings.variants) - {one.name for one in bench.catalogue.variants}
-        if unknown:
-            raise UsageError(
-                f"variants: there is no {', '.join(sorted(unknown))}; names stand without "
-                "parameters, `plumbline variants` shows them"
-            )
-    left_out = set(settings.fixed)  # they stand in the settings
-    placement = settings.placement(bench.launcher.processing_units())
+    known = {one.name for one in bench.catalogue.variants}
+    unknown = set(settings.search.variants or ()) - known
+    if unknown:
+        raise UsageError(
+            f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
+            "`plumbline variants` shows them"
+        )
+    left_out = set(settings.fixed.environment)  # they stand in the settings
+    placement = settings.ranks.placement(bench.launcher.processing_units())
     site = site_rules.find(bench, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
-    more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.preloaded]
+    more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.fixed.preload]
     return enter(
         db,
         bench,
@@ -51,13 +55,15 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
         mark="x",
         left_out=left_out,
         more=more,
-        asked=msgspec.json.encode(unmeasured.without(settings)).decode(),
+        asked=msgspec.json.encode(identifying(settings)).decode(),
     )
 
 
-def text_of(settings: Settings) -> str:
-    """As the database keeps it."""
-    return msgspec.json.encode(settings).decode()
+def identifying(settings: Settings) -> dict[str, Any]:
+    """The keys that make a campaign what it is: those that change a measurement, and are not at
+    their defaults."""
+    groups = (getattr(settings, name) for name in GROUPS)
+    return {key: value for group in groups for key, value in unmeasured.identifying(group).items()}
 
 
 def enter(
@@ -139,35 +145,37 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
     names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
-    strangers = [name for name in settings.functions if name not in names]
+    strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
             f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
             f"{', '.join(names)}"
         )
-    if not settings.guidelines:
+    if not settings.cases.guidelines:
         found = bench.guidelines.selected(())
-        if settings.application is None:
+        if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.
         called = [one for one in found.patterns if one.lhs in settings.called]
         return msgspec.structs.replace(found, patterns=called)
-    if settings.guidelines == [EVERY]:
+    if settings.cases.guidelines == [EVERY]:
         return bench.guidelines
     known = {one.id for one in bench.guidelines.entries()}
-    others = sorted({one.id for one in bench.guidelines.of_benchmarks()} & set(settings.guidelines))
+    others = sorted(
+        {one.id for one in bench.guidelines.of_benchmarks()} & set(settings.cases.guidelines)
+    )
     if others:
         raise UsageError(
             f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
             "`plumbline overlap tune` verifies and tunes them"
         )
-    unknown = sorted(set(settings.guidelines) - known)
+    unknown = sorted(set(settings.cases.guidelines) - known)
     if unknown:
         raise UsageError(
             f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    found = bench.guidelines.selected(settings.guidelines)
-    if not found.patterns and not settings.functions:
+    found = bench.guidelines.selected(settings.cases.guidelines)
+    if not found.patterns and not settings.cases.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
             "functions to measure"
