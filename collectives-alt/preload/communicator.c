@@ -81,7 +81,7 @@ out:
     return rc;
 }
 
-static bool holds(struct pl_range range, long long value)
+static bool holds(struct pl_interval range, long long value)
 {
     return range.from <= value && value <= range.to;
 }
@@ -102,7 +102,7 @@ static long long stand_in(const struct pl_active_rule *first, int count, int p)
 {
     long long best = 0;
     for (int i = 0; i < count; i++) {
-        const struct pl_range range = first[i].rule->nprocs;
+        const struct pl_interval range = first[i].rule->nprocs;
         if (holds(range, p))
             return p;
         const long long q = p < range.from ? range.from : range.to;

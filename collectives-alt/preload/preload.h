@@ -52,7 +52,7 @@ static inline void pl_count(atomic_llong *counter, long long more)
 /* --- communicators (communicator.c) --- */
 
 struct pl_option {
-    struct pl_range bytes;
+    struct pl_interval bytes;
     struct pl_active_rule *rule;
     bool stands_in; /* the rule is for the nearest number of processes */
     bool left;      /* the variant got no private communicator here, on any rank */
