@@ -9,8 +9,8 @@
 #include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
-#include "overlap/crew.h"
 #include "overlap/overlap.h"
+#include "overlap/threads.h"
 #include "simulated.h"
 #include "system/facts.h"
 #include "system/refuse.h"
@@ -83,7 +83,7 @@ static int open_plan(struct launch *launch, const char *path)
 /* What lines of overlap want of the library and of the hosts. */
 static int require_threads(const struct launch *launch, const char *path)
 {
-    const char *refused = pl_crew_refused(&launch->plan, &launch->world);
+    const char *refused = pl_threads_refused(&launch->plan, &launch->world);
     if (!refused)
         return PL_EXIT_FINE;
     say(launch, path, refused);

@@ -21,7 +21,7 @@ struct pl_collective; /* collective.h */
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };
 
-struct pl_team;
+struct pl_thread_pool;
 
 /* What a rank exchanges, and computes beside it. A block is `requests` messages, one after the
  * other, `extent` bytes each; `out` and `in` hold one block, or one for each rank. `pending` has
@@ -42,7 +42,7 @@ struct pl_exchange {
     int64_t units, test_units;        /* of the computation; between two MPI_Test (0: none) */
     uint64_t seed;                    /* of the data */
     struct pl_collective *collective; /* of that benchmark */
-    struct pl_team *team;             /* overlap/team.h: of this rank, with `threads` or more */
+    struct pl_thread_pool *pool; /* overlap/thread_pool.h: of this rank, with `threads` or more */
     int threads;
     enum pl_part part;
     struct pl_trace *trace; /* NULL: nobody looks */

@@ -2,7 +2,7 @@
  * "N threads load"). In the part of communication the threads sleep; in that of computation both
  * ranks' threads do their work once, and no message is sent. */
 #include "overlap/bench.h"
-#include "overlap/team.h"
+#include "overlap/thread_pool.h"
 
 /* So long the rank's own thread is busy beside the others before it sends: one that has just woken
  * up is let in at once by the scheduler. */
@@ -12,7 +12,7 @@ static void all_the_time(const void *of, int member, struct pl_work *work)
 {
     const struct pl_exchange *exchange = of;
     (void)member;
-    while (!pl_team_stopped(exchange->team))
+    while (!pl_thread_pool_stopped(exchange->pool))
         pl_work_do(work, exchange->kernel, exchange->units);
 }
 
@@ -32,7 +32,7 @@ static void begin_load(const struct pl_exchange *exchange)
 {
     if (!loaded(exchange))
         return;
-    pl_team_start(exchange->team, exchange->threads, all_the_time, exchange);
+    pl_thread_pool_start(exchange->pool, exchange->threads, all_the_time, exchange);
     int64_t begin = exchange->clock->now_ns();
     while (exchange->clock->now_ns() - begin < SETTLE_NS)
         ;
@@ -41,7 +41,7 @@ static void begin_load(const struct pl_exchange *exchange)
 static void end_load(const struct pl_exchange *exchange)
 {
     if (loaded(exchange))
-        pl_team_stop(exchange->team);
+        pl_thread_pool_stop(exchange->pool);
 }
 
 static void receive(const struct pl_exchange *exchange)
@@ -86,8 +86,8 @@ static int64_t computation(const struct pl_exchange *exchange)
         pl_signal(exchange, PL_TAG_READY);
     int64_t begin = exchange->clock->now_ns();
     if (exchange->threads > 0) {
-        pl_team_start(exchange->team, exchange->threads, once, exchange);
-        pl_team_wait(exchange->team);
+        pl_thread_pool_start(exchange->pool, exchange->threads, once, exchange);
+        pl_thread_pool_wait(exchange->pool);
     }
     int64_t ns = exchange->clock->now_ns() - begin;
     PMPI_Sendrecv(NULL, 0, MPI_BYTE, exchange->peer, PL_TAG_DONE, NULL, 0, MPI_BYTE, exchange->peer,

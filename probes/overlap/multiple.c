@@ -1,7 +1,7 @@
 /* As sender, by several threads at the same time: each has a message of its own, with a tag of its
  * own, computes beside it and waits for it. Until all messages have come. */
 #include "overlap/bench.h"
-#include "overlap/team.h"
+#include "overlap/thread_pool.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -65,8 +65,8 @@ static void complete(const void *of, int member, struct pl_work *work)
 
 static void all(const struct pl_exchange *exchange, pl_job *job)
 {
-    pl_team_start(exchange->team, exchange->threads, job, exchange);
-    pl_team_wait(exchange->team);
+    pl_thread_pool_start(exchange->pool, exchange->threads, job, exchange);
+    pl_thread_pool_wait(exchange->pool);
 }
 
 static int64_t active(const struct pl_exchange *exchange)
@@ -76,10 +76,10 @@ static int64_t active(const struct pl_exchange *exchange)
     atomic_init(&turn.go, false);
     if (messages)
         pl_await(exchange, PL_TAG_READY);
-    pl_team_start(exchange->team, exchange->threads, send, &turn);
+    pl_thread_pool_start(exchange->pool, exchange->threads, send, &turn);
     int64_t begin_ns = exchange->clock->now_ns();
     atomic_store_explicit(&turn.go, true, memory_order_release);
-    pl_team_wait(exchange->team);
+    pl_thread_pool_wait(exchange->pool);
     if (messages)
         pl_await(exchange, PL_TAG_DONE);
     return exchange->clock->now_ns() - begin_ns;

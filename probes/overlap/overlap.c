@@ -2,9 +2,9 @@
 
 #include "measure/random.h"
 #include "overlap/collective.h"
-#include "overlap/crew.h"
 #include "overlap/delivery.h"
 #include "overlap/layout.h"
+#include "overlap/threads.h"
 #include "simulated.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ struct field {
     enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
-    struct pl_crew crew;
+    struct pl_threads threads;
     char *out, *in;
     MPI_Request *pending;
     struct pl_collective collective;
@@ -123,7 +123,7 @@ static void release(struct field *field)
 {
     if (field->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&field->comm);
-    pl_crew_close(&field->crew);
+    pl_threads_close(&field->threads);
     pl_work_close(&field->work);
     pl_trace_close(&field->trace);
     pl_collective_close(&field->collective);
@@ -176,10 +176,10 @@ static int64_t play(const struct field *field, const struct pl_overlap *cell,
 {
     bool helped = cell->helper && exchange->part == PL_PART_BOTH;
     if (helped)
-        pl_crew_help(&field->crew);
+        pl_threads_help(&field->threads);
     int64_t ns = play_alone(field, cell->bench, exchange);
     if (helped)
-        pl_crew_rest(&field->crew);
+        pl_threads_rest(&field->threads);
     return ns;
 }
 
@@ -275,7 +275,7 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
                                    .kernel = cell->kernel,
                                    .seed = plan->seed + (uint64_t)cell->id,
                                    .collective = &field->collective,
-                                   .team = field->crew.team,
+                                   .pool = field->threads.pool,
                                    .threads = cell->threads};
     exchange.units = agreed_units(field, cell->kernel, cell->work_ns);
     exchange.test_units = agreed_units(field, cell->kernel, cell->test_ns);
@@ -365,7 +365,7 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
-    } else if (!(failure = pl_crew_open(&field.crew, plan, world, awake, &field.work))) {
+    } else if (!(failure = pl_threads_open(&field.threads, plan, world, awake, &field.work))) {
         PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
         if (awake)
