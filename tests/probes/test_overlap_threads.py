@@ -171,7 +171,8 @@ def test_no_data_race(tmp_path: Path) -> None:
     flags += [f"-I{ROOT / folder}" for folder in ("tests", "probes")]
     sources = [ROOT / "tests/probes/unit/test_thread_pool.c"]
     sources += [
-        ROOT / "probes" / name for name in ("overlap/thread_pool.c", "overlap/work.c", "system/units.c")
+        ROOT / "probes" / name
+        for name in ("overlap/thread_pool.c", "overlap/work.c", "system/units.c")
     ]
     program, empty = tmp_path / "race", tmp_path / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")
