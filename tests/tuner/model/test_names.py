@@ -10,10 +10,14 @@ import pytest
 
 from plumbline.model import schedules
 from plumbline.model.names import FAMILIES, followed, names
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 
 ROOT = Path(__file__).resolve().parents[3]
-SPACES = [spaces.load(path) for path in sorted((ROOT / "search-spaces").glob("*.toml"))]
+SPACES = [
+    space
+    for path in sorted((ROOT / "search-spaces").glob("*.toml"))
+    for space in space_file.load(path)
+]
 VARIANTS = set(
     re.findall(
         r"^PL_VARIANT\((\w+)\)", (ROOT / "collectives-alt/catalogue.def").read_text(), re.MULTILINE
