@@ -20,11 +20,15 @@ class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
     value wants beside it; `calls`: functions of the library that it is made of, with whatever is in
-    force for them. `left_out` says why it is never tried."""
+    force for them. `left_out` says why it is never tried. `schedule`: which one it follows
+    (model/schedules.py), with the numbers that it has where no knob says so
+    (`knomial:radix=4`); where it has none, `sends_as` is a variant of ours with its messages."""
 
     name: str
     summary: str
     id: int = 0
+    schedule: str = ""
+    sends_as: str = ""
     needs: dict[str, str] = {}
     calls: list[str] = []
     left_out: str = ""

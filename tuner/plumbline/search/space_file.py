@@ -74,7 +74,8 @@ def load(path: Path) -> tuple[Space, ...]:
 
 def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     """With the functions of the file that this one is like, in one version of it: a choice holds
-    for the process and all sizes, nothing is known of numbers, and their knobs are prefixes."""
+    for the process and all sizes, nothing is known of numbers and schedules, and their knobs are
+    prefixes."""
     added = msgspec.convert(data, _Additions)
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
@@ -91,7 +92,7 @@ def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     for entry in base.function:
         function = msgspec.to_builtins(entry) | {"sizes": "one"}
         for algorithm in function["algorithms"]:
-            del algorithm["id"]
+            del algorithm["id"], algorithm["schedule"]
         for parameter in function["parameters"]:
             parameter["scope"] = "process"
         for addition in added.function:
