@@ -20,7 +20,8 @@ from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.placement import Placement
-from plumbline.search import space as spaces
+from plumbline.search import space_file
+from plumbline.search.space import Space
 from plumbline.starter import Starter, ended, under_way, with_case
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
@@ -45,7 +46,7 @@ from tests.db import build
 from tests.exporters import rules_reader
 
 ROOT = Path(__file__).resolve().parents[2]
-SPACE = spaces.load(ROOT / "search-spaces" / "openmpi-4.1.toml")
+SPACE = space_file.for_library(ROOT / "search-spaces", build.LIBRARY)
 # Those of the paper; no variant of this library sends pieces.
 GUIDELINES = load_guidelines().selected([f"GL{n}" for n in range(3, 18)])
 GUIDELINES = msgspec.structs.replace(
@@ -393,7 +394,7 @@ def _header(
     )
 
 
-def installed_knobs(space: spaces.Space = SPACE) -> dict[str, Knob]:
+def installed_knobs(space: Space = SPACE) -> dict[str, Knob]:
     """What ompi_info would report: every knob of the space, parameters at their defaults."""
     found = {name: Knob(name, "0", "int", True, {}) for name in space.knobs()}
     for entry in space.function:

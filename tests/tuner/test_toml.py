@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from plumbline import guidelines
-from plumbline.search import space
+from plumbline.search import space_file
 from plumbline.settings import campaign_file
 from plumbline_db.errors import UsageError
 
 READERS: list[Callable[[Path], object]] = [
     lambda path: campaign_file.tasks(path, {}, None),
-    space.load,
+    space_file.load,
     guidelines.load,
 ]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from plumbline import paths
-from plumbline.search import select, space
+from plumbline.search import select, space_file
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, is_of, label
 from plumbline_db.errors import PlumblineError
@@ -32,7 +32,7 @@ class Behind(msgspec.Struct, frozen=True):
 def whole_functions(library: Library) -> set[str]:
     """Those where the library has one choice for all sizes; none where no search space fits."""
     try:
-        found = space.for_library(paths.layout().search_spaces, library)
+        found = space_file.for_library(paths.layout().search_spaces, library)
     except PlumblineError:
         return set()
     return {one.name for one in found.function if one.sizes == "one"}

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from plumbline import version
-from plumbline.search.space import FunctionSpace, Setting, Space, load
+from plumbline.search.space import FunctionSpace, Setting, Space
+from plumbline.search.space_file import load
 from plumbline_exporters.lint.known import Known, Parameter
 
 # Words that a choice may be, besides the algorithms that a space lists: the library's own decision.
@@ -20,15 +21,13 @@ _OWN_DECISION = {
 }
 
 
-def known(folder: Path, library: str = "") -> tuple[Known, ...]:
-    """One for each search space in `folder` whose family the linter can speak of; that of the named
-    library (FAMILY-VERSION) as it is in this version."""
-    family, _, named = library.partition("-")
-    spaces = [load(path) for path in sorted(folder.glob("*.toml"))]
+def known(folder: Path) -> tuple[Known, ...]:
+    """One for each space in `folder` whose family the linter can speak of."""
     return tuple(
-        _of(space.at(named) if space.family == family and space.holds(named) else space)
-        for space in spaces
-        if space.family in _OWN_DECISION
+        _of(space)
+        for path in sorted(folder.glob("*.toml"))
+        if path.stem in _OWN_DECISION
+        for space in load(path)
     )
 
 
@@ -36,7 +35,7 @@ def _of(space: Space) -> Known:
     return Known(
         family=space.family,
         minimum=version.key(space.min_version),
-        below=version.key(space.below_version) if space.below_version else (2**31,),
+        below=version.key(space.below_version),
         prefixes=tuple(space.prefixes),
         parameters=dict(_parameters(space)),
         readers={

@@ -15,7 +15,7 @@ from plumbline.guidelines import Guidelines
 from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob
 from plumbline.placement import Placement
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 from plumbline.search.space import Space
 from plumbline.settings import Settings
 from plumbline_db.errors import PlumblineError
@@ -143,7 +143,9 @@ def workbench(
         preload=layout.preload(build_id),
         catalogue=catalogue,
         guidelines=rules,
-        space=spaces.for_library(layout.search_spaces, installation.library).on(placement.nodes),
+        space=space_file.for_library(layout.search_spaces, installation.library).on(
+            placement.nodes
+        ),
         knobs=family.knobs(installation),
         launcher=launcher,
     )

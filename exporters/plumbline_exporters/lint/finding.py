@@ -68,11 +68,12 @@ class Context(msgspec.Struct, frozen=True):
     def target(self, family: str) -> Target:
         """The named library where it is of this family, else all known versions of it."""
         versions = _STAND_INS.get(family, ())
+        ours = [one for one in self.known if one.family == family]
+        fitting = ours
         named = _named(self.library) if self.library else None
         if named is not None and named[0] == family:
             versions = (named[1],)
-        ours = [one for one in self.known if one.family == family]
-        fitting = [one for one in ours if any(one.holds(version) for version in versions)]
+            fitting = [one for one in ours if one.holds(named[1])]
         others = [one for one in ours if one not in fitting]
         return Target(family, versions, tuple(fitting), tuple(others))
 

@@ -12,8 +12,9 @@ import pytest
 from plumbline import libraries, proof
 from plumbline.placement import Placement
 from plumbline.plan import Plan
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.space import Space
 from plumbline.starter import Starter
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import env
@@ -37,9 +38,9 @@ def ranks(two_hosts: Hosts, tmp_path: Path) -> Starter:
     return starter(two_hosts, tmp_path, LAYOUT, NAME)
 
 
-def menu() -> tuple[spaces.Space, Menu]:
+def menu() -> tuple[Space, Menu]:
     family, found = libraries.find(prefix_of(NAME))
-    space = spaces.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
+    space = space_file.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
     return space, Menu(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.overlap import candidates
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 from plumbline_db.errors import UsageError
 from tests.tuner.simulated import ROOT, SPACE, installed_knobs
 
@@ -88,9 +88,9 @@ def test_what_the_library_lacks_is_refused() -> None:
 def test_every_library_has_something_to_try() -> None:
     """And threads of MPICH, which never sleep, need a core."""
     for path in sorted((ROOT / "search-spaces").glob("*.toml")):
-        space = spaces.load(path)
-        if space.family in ("openmpi", "mpich", "intelmpi"):
-            assert [one for one in space.setting if one.overlap == "messages"], path
-    mpich = spaces.load(ROOT / "search-spaces" / "mpich.toml")
-    (thread,) = [one for one in mpich.setting if one.needs_spare_core]
-    assert thread.knob == "MPIR_CVAR_ASYNC_PROGRESS"
+        for space in space_file.load(path):
+            if space.family in ("openmpi", "mpich", "intelmpi"):
+                assert [one for one in space.setting if one.overlap == "messages"], path
+    for mpich in space_file.load(ROOT / "search-spaces" / "mpich.toml"):
+        (thread,) = [one for one in mpich.setting if one.needs_spare_core]
+        assert thread.knob == "MPIR_CVAR_ASYNC_PROGRESS"

@@ -21,7 +21,7 @@ from plumbline.search.company import AGREE, Company
 from plumbline.search.order import Order
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.rounds import Rounds
-from plumbline.search.space import for_library
+from plumbline.search.space_file import for_library
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
@@ -18,7 +18,7 @@ from plumbline_db.runs import LaunchSamples
 from tests.db import build
 from tests.tuner.simulated import ROOT
 
-SPACE = spaces.load(ROOT / "search-spaces" / "simgrid.toml")
+(SPACE,) = space_file.load(ROOT / "search-spaces" / "simgrid.toml")
 SMALL, LARGE = Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)
 OURS = ["bcast_linear", "bcast_binomial", "bcast_scatter_ring_allgather", "bcast_chain"]
 FLAT = Candidate(configuration=Configuration.of({"smpi/bcast": "flattree"}))

@@ -67,7 +67,7 @@ def command(
         library = _installed(mpi_prefix)
     if library:
         check_library(library)
-    context = Context(library, known_parameters.known(paths.layout().search_spaces, library))
+    context = Context(library, known_parameters.known(paths.layout().search_spaces))
     linted = [one for path in files for one in disk.lint(path, context, format_name)]
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in linted])

@@ -19,7 +19,7 @@ from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated
 from plumbline.plan import TYPE_BYTES
 from plumbline.report import Report
-from plumbline.search import space as spaces
+from plumbline.search import space_file
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
 from plumbline.search.space import Space
@@ -131,7 +131,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 def read(db: Database, report: Report) -> Explanation:
     """With the search space of the campaign's library, and what the probe knows of our variants."""
-    space = spaces.for_library(paths.layout().search_spaces, report.library)
+    space = space_file.for_library(paths.layout().search_spaces, report.library)
     if report.of_benchmarks():
         raise UsageError(
             f"{report.campaign.id} is of benchmarks of overlap, which cost models say nothing about"

@@ -95,8 +95,9 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return set()
-        algorithm = candidate.configuration[entry.knob]
-        return set(names().ours_like(self._space.family, function, algorithm))
+        value = candidate.configuration[entry.knob]
+        algorithms = [algorithm for algorithm in entry.algorithms if algorithm.name == value]
+        return {name for one in algorithms for name in names().ours_like(function, one)}
 
     def calls(self, function: str, candidate: Candidate) -> list[str]:
         """Functions that an algorithm of the library is made of. Of the default where its name is

@@ -1,56 +1,34 @@
-"""Search spaces: what may be tuned in a library, read from search-spaces/*.toml.
-
-Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
-an error that names the file. Comparing a space with what the installed library reports is here
-too; deciding what to try is not."""
+"""Search spaces: what may be tuned in a library, and its comparison with what the installed library
+reports. space_file.py reads them; deciding what to try is not here."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from plumbline import toml, version
+from plumbline import version
 from plumbline.libraries import Knob
-from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Library
-
-# An MCA parameter or a variable; an option of SimGrid's has a slash.
-_KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What stands in a table. It may be there for some versions of the library alone."""
-
-    min_version: str = "0"
-    below_version: str = ""
-
-    def holds(self, library: str) -> bool:
-        """Whether it is there in this version."""
-        return version.at_least(library, self.min_version) and not (
-            self.below_version and version.at_least(library, self.below_version)
-        )
-
-    def meets(self, other: _Entry) -> bool:
-        """Whether some version has both."""
-        return all(
-            not one.below_version or not version.at_least(two.min_version, one.below_version)
-            for one, two in ((self, other), (other, self))
-        )
+    """A table of a search space."""
 
 
 class Algorithm(_Entry, frozen=True):
     """One value of a function's algorithm knob, and where it may be used. `name` is the value as
     the library takes it, `id` its number where names have numbers; `needs` are knobs that this
     value wants beside it; `calls`: functions of the library that it is made of, with whatever is in
-    force for them. `left_out` says why it is never tried."""
+    force for them. `left_out` says why it is never tried. `schedule`: which one it follows
+    (model/schedules.py), with the numbers that it has where no knob says so
+    (`knomial:radix=4`); where it has none, `sends_as` is a variant of ours with its messages."""
 
     name: str
     summary: str
     id: int = 0
+    schedule: str = ""
+    sends_as: str = ""
     needs: dict[str, str] = {}
     calls: list[str] = []
     left_out: str = ""
@@ -189,12 +167,15 @@ class Progress(_Entry, frozen=True):
 
 
 class Space(_Entry, frozen=True):
-    """Every knob whose name starts with one of `prefixes` stands in the file once. Those of the
-    `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
+    """What may be tuned in a family, in its versions from `min_version` to below `below_version`.
+    Every knob whose name starts with one of `prefixes` stands here once. Those of the `optional`
+    prefixes belong to parts that a build may lack, all of one at a time; those of the
     `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
     Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
+    min_version: str
+    below_version: str
     prefixes: list[str]
     function: list[FunctionSpace]
     optional: list[str] = []
@@ -271,6 +252,12 @@ class Space(_Entry, frozen=True):
             one for one in self.optional if not any(name.startswith(one) for name in names)
         )
 
+    def holds(self, library: str) -> bool:
+        """Whether it is for this version."""
+        return version.at_least(library, self.min_version) and not version.at_least(
+            library, self.below_version
+        )
+
     def on(self, nodes: int) -> Space:
         """With what functions need where the ranks are on so many nodes."""
         if nodes < 2:
@@ -281,57 +268,12 @@ class Space(_Entry, frozen=True):
         ]
         return msgspec.structs.replace(self, function=function)
 
-    def at(self, library: str) -> Space:
-        """Without what this version of the library does not have."""
-        return msgspec.structs.replace(
-            self,
-            function=[
-                msgspec.structs.replace(
-                    entry,
-                    algorithms=[one for one in entry.algorithms if one.holds(library)],
-                    parameters=[one for one in entry.parameters if one.holds(library)],
-                )
-                for entry in self.function
-                if entry.holds(library)
-            ],
-            setting=[one for one in self.setting if one.holds(library)],
-            ignored=[one for one in self.ignored if one.holds(library)],
-        )
-
 
 def _needed(entry: FunctionSpace) -> Iterable[str]:
     yield from entry.needs
     yield from entry.needs_nodes
     for one in entry.algorithms:
         yield from one.needs
-
-
-def load(path: Path) -> Space:
-    name = f"search space {path}"
-    try:
-        space = msgspec.convert(toml.read(path, name), Space)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{name}: {error}") from error
-    _check(path, space)
-    return space
-
-
-def for_library(folder: Path, library: Library) -> Space:
-    """The one space in `folder` whose family and version range hold `library`."""
-    fitting = []
-    for path in sorted(folder.glob("*.toml")):
-        space = load(path)
-        if space.family == library.family and space.holds(library.version):
-            fitting.append((path, space.at(library.version)))
-    if not fitting:
-        raise PlumblineError(
-            f"no search space in {folder} fits {library.id}; copy the nearest one, set its "
-            "min_version and below_version, and compare it with `plumbline doctor`"
-        )
-    if len(fitting) > 1:
-        names = " and ".join(path.name for path, _ in fitting)
-        raise UsageError(f"{names} both hold {library.id}: their version ranges overlap")
-    return fitting[0][1]
 
 
 def differences(
@@ -387,51 +329,3 @@ def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
     for value in setting.values:
         if setting.unit == "choice" and knob.choices and str(value) not in knob.choices:
             yield f"{setting.knob}: the library has no value {value}"
-
-
-def _check(path: Path, space: Space) -> None:
-    for bound in _versions(space):
-        try:
-            version.key(bound)
-        except ValueError as error:
-            raise UsageError(f"search space {path}: {error}") from error
-    seen: dict[str, list[_Entry]] = {}
-    functions = [entry.name for entry in space.function]
-    for entry in space.function:
-        if functions.count(entry.name) > 1:
-            raise UsageError(f"search space {path}: {entry.name} stands there twice")
-        names = [one.name for one in entry.algorithms]
-        for parameter in entry.parameters:
-            unknown = set(parameter.algorithms) - set(names)
-            if unknown:
-                raise UsageError(
-                    f"search space {path}: {parameter.knob} names algorithms that {entry.name} "
-                    f"does not have: {', '.join(sorted(unknown))}"
-                )
-        if len(set(names)) != len(names):
-            raise UsageError(f"search space {path}: {entry.name} lists an algorithm twice")
-    groups: list[tuple[_Entry, list[str]]] = [
-        (entry, [entry.knob, *(one.knob for one in entry.parameters)]) for entry in space.function
-    ]
-    groups += [(one, [one.knob]) for one in space.setting]
-    groups += [(ignored, ignored.knobs) for ignored in space.ignored]
-    for knob in space.knobs():
-        if not _KNOB.match(knob):
-            raise UsageError(f"search space {path}: {knob!r} is no name of a parameter")
-    for place, knob in ((place, knob) for place, knobs in groups for knob in knobs):
-        if any(place.meets(other) for other in seen.setdefault(knob, [])):
-            raise UsageError(f"search space {path}: {knob} stands there twice")
-        seen[knob].append(place)
-    for setting in space.setting:
-        numbers = [value for value in setting.values if isinstance(value, int)]
-        if any(not setting.least <= value <= setting.most for value in numbers):
-            raise UsageError(f"search space {path}: {setting.knob}: a value is out of its range")
-
-
-def _versions(space: Space) -> Iterable[str]:
-    entries: list[_Entry] = [space, *space.function, *space.setting, *space.ignored]
-    for function in space.function:
-        entries += [*function.algorithms, *function.parameters]
-        yield from (one.each_since for one in function.parameters)
-    for entry in entries:
-        yield from filter(None, (entry.min_version, entry.below_version))

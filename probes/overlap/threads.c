@@ -1,4 +1,4 @@
-#include "overlap/crew.h"
+#include "overlap/threads.h"
 
 #include "overlap/bench.h"
 
@@ -37,7 +37,7 @@ static bool plays(const struct pl_plan *plan, const struct pl_world *world)
            world->rank == world->size - 1;
 }
 
-const char *pl_crew_refused(const struct pl_plan *plan, const struct pl_world *world)
+const char *pl_threads_refused(const struct pl_plan *plan, const struct pl_world *world)
 {
     const int needed = level(plan);
     const bool multiple = needed > MPI_THREAD_FUNNELED;
@@ -69,69 +69,70 @@ const char *pl_crew_refused(const struct pl_plan *plan, const struct pl_world *w
 }
 
 /* On a rank that plays. */
-static bool start_teams(struct pl_crew *crew, const struct pl_plan *plan,
+static bool start_pools(struct pl_threads *threads, const struct pl_plan *plan,
                         const struct pl_work *work)
 {
-    const int threads = most_threads(plan);
-    const size_t share = work->words * sizeof *work->area / (size_t)(threads > 0 ? threads : 1);
+    const int count = most_threads(plan);
+    const size_t share = work->words * sizeof *work->area / (size_t)(count > 0 ? count : 1);
     const struct pl_overlap *cell = helped(plan);
-    int *units = calloc((size_t)threads + 1, sizeof *units);
+    int *units = calloc((size_t)count + 1, sizeof *units);
     bool good = units;
-    for (int i = 0; good && i < threads; i++)
-        units[i] = pl_cores_of_thread(&crew->cores, i);
-    if (good && threads > 0) {
-        crew->team = pl_team_open(threads, units, work, share > LEAST_AREA ? share : LEAST_AREA);
-        good = crew->team;
+    for (int i = 0; good && i < count; i++)
+        units[i] = pl_cores_of_thread(&threads->cores, i);
+    if (good && count > 0) {
+        threads->pool =
+            pl_thread_pool_open(count, units, work, share > LEAST_AREA ? share : LEAST_AREA);
+        good = threads->pool;
     }
     if (good && cell) {
         const struct pl_work nothing = {0};
-        units[0] = cell->spare ? pl_cores_spare(&crew->cores) : -1;
-        crew->helper = pl_team_open(1, units, &nothing, 0);
-        good = crew->helper;
+        units[0] = cell->spare ? pl_cores_spare(&threads->cores) : -1;
+        threads->helper = pl_thread_pool_open(1, units, &nothing, 0);
+        good = threads->helper;
     }
     free(units);
     return good;
 }
 
-const char *pl_crew_open(struct pl_crew *crew, const struct pl_plan *plan,
-                         const struct pl_world *world, bool awake, const struct pl_work *work)
+const char *pl_threads_open(struct pl_threads *threads, const struct pl_plan *plan,
+                            const struct pl_world *world, bool awake, const struct pl_work *work)
 {
-    *crew = (struct pl_crew){.aside = MPI_COMM_NULL};
+    *threads = (struct pl_threads){.aside = MPI_COMM_NULL};
     if (most_threads(plan) == 0 && !helped(plan))
         return NULL;
-    if (!pl_cores_find(&crew->cores, world, awake))
+    if (!pl_cores_find(&threads->cores, world, awake))
         return "the kernel does not say where ranks may run";
-    bool good = !awake || start_teams(crew, plan, work);
+    bool good = !awake || start_pools(threads, plan, work);
     if (pl_p2p_agree(world, !good))
         return "threads cannot be started, or not bound to processing units; ask for fewer";
-    PMPI_Comm_dup(MPI_COMM_WORLD, &crew->aside);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &threads->aside);
     return NULL;
 }
 
-void pl_crew_close(struct pl_crew *crew)
+void pl_threads_close(struct pl_threads *threads)
 {
-    pl_team_close(crew->helper);
-    pl_team_close(crew->team);
-    pl_cores_close(&crew->cores);
-    if (crew->aside != MPI_COMM_NULL)
-        PMPI_Comm_free(&crew->aside);
+    pl_thread_pool_close(threads->helper);
+    pl_thread_pool_close(threads->pool);
+    pl_cores_close(&threads->cores);
+    if (threads->aside != MPI_COMM_NULL)
+        PMPI_Comm_free(&threads->aside);
 }
 
 static void ask(const void *of, int member, struct pl_work *work)
 {
-    const struct pl_crew *crew = of;
+    const struct pl_threads *threads = of;
     int found;
     (void)member, (void)work;
-    while (!pl_team_stopped(crew->helper))
-        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, crew->aside, &found, MPI_STATUS_IGNORE);
+    while (!pl_thread_pool_stopped(threads->helper))
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, threads->aside, &found, MPI_STATUS_IGNORE);
 }
 
-void pl_crew_help(const struct pl_crew *crew)
+void pl_threads_help(const struct pl_threads *threads)
 {
-    pl_team_start(crew->helper, 1, ask, crew);
+    pl_thread_pool_start(threads->helper, 1, ask, threads);
 }
 
-void pl_crew_rest(const struct pl_crew *crew)
+void pl_threads_rest(const struct pl_threads *threads)
 {
-    pl_team_stop(crew->helper);
+    pl_thread_pool_stop(threads->helper);
 }

@@ -1,7 +1,7 @@
 /* Threads that wait for jobs: who does them, where, when they end, and what they cost asleep. */
 #include "check.h"
 
-#include "overlap/team.h"
+#include "overlap/thread_pool.h"
 #include "system/units.h"
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 enum { COUNT = 3 };
 
 struct count {
-    struct pl_team *team;
+    struct pl_thread_pool *pool;
     atomic_int calls[COUNT];
     int64_t sum[COUNT]; /* of each thread's own, read after it is done */
     int unit[COUNT];
@@ -31,7 +31,7 @@ static void once(const void *of, int member, struct pl_work *work)
 static void until_stopped(const void *of, int member, struct pl_work *work)
 {
     struct count *count = *(struct count *const *)of;
-    while (!pl_team_stopped(count->team))
+    while (!pl_thread_pool_stopped(count->pool))
         once(of, member, work);
 }
 
@@ -47,25 +47,25 @@ static int64_t processor_ns(void)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-static void check_jobs(struct pl_team *team, int unit)
+static void check_jobs(struct pl_thread_pool *pool, int unit)
 {
-    struct count count = {.team = team}, *of = &count;
+    struct count count = {.pool = pool}, *of = &count;
     for (int time = 0; time < 100; time++) {
-        pl_team_start(team, COUNT, once, &of);
-        pl_team_wait(team);
+        pl_thread_pool_start(pool, COUNT, once, &of);
+        pl_thread_pool_wait(pool);
     }
     for (int i = 0; i < COUNT; i++) {
         CHECK(calls(of, i) == 100 && count.sum[i] == 100 * (i + 1));
         CHECK(count.unit[i] == unit);
     }
-    pl_team_start(team, 1, once, &of);
-    pl_team_wait(team);
+    pl_thread_pool_start(pool, 1, once, &of);
+    pl_thread_pool_wait(pool);
     CHECK(calls(of, 0) == 101 && calls(of, 1) == 100 && calls(of, 2) == 100);
     for (int time = 0; time < 3; time++) {
-        pl_team_start(team, 2, until_stopped, &of);
+        pl_thread_pool_start(pool, 2, until_stopped, &of);
         while (calls(of, 0) < 102 + time || calls(of, 1) < 101 + time)
             sched_yield();
-        pl_team_stop(team);
+        pl_thread_pool_stop(pool);
     }
     CHECK(calls(of, 2) == 100);
     int last = calls(of, 0);
@@ -86,14 +86,14 @@ int main(void)
         first++;
     const int units[COUNT] = {first, first, first};
     const int nowhere[COUNT] = {first, first, 1 << 20};
-    struct pl_team *team = pl_team_open(COUNT, units, &plain, 0);
-    if (CHECK(team != NULL))
-        check_jobs(team, first);
-    pl_team_close(team);
-    team = pl_team_open(COUNT, units, &memory, 4096);
-    if (CHECK(team != NULL))
-        check_jobs(team, first);
-    pl_team_close(team);
-    CHECK(pl_team_open(COUNT, nowhere, &plain, 0) == NULL);
+    struct pl_thread_pool *pool = pl_thread_pool_open(COUNT, units, &plain, 0);
+    if (CHECK(pool != NULL))
+        check_jobs(pool, first);
+    pl_thread_pool_close(pool);
+    pool = pl_thread_pool_open(COUNT, units, &memory, 4096);
+    if (CHECK(pool != NULL))
+        check_jobs(pool, first);
+    pl_thread_pool_close(pool);
+    CHECK(pl_thread_pool_open(COUNT, nowhere, &plain, 0) == NULL);
     return check_done();
 }
