@@ -16,7 +16,7 @@ import msgspec
 from plumbline.identity import text_of
 from plumbline.settings import Settings, stored
 from plumbline.starter import NO_END, Starter
-from plumbline_db import campaigns, cost, runs
+from plumbline_db import campaigns, cost, runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
 
@@ -83,8 +83,9 @@ def _first_cut_short(
     now."""
     longer = settings.launch_timeout_seconds > had.launch_timeout_seconds
     cases = settings.simulation != had.simulation
+    known = suites.get(db, campaign.id)
     for run in runs.listing(db, campaign.id) if longer or cases else []:
-        if run.suite.startswith(runs.PARTED):
+        if known[run.suite].parted:
             continue
         ended = _TOO_LONG.match(run.reason) if longer else None
         if ended and float(ended[1]) < settings.launch_timeout_seconds:
