@@ -37,7 +37,9 @@ def test_queries_of_the_page(db: Database) -> None:
     for suite in (Suite("confirm", 1), Suite("confirm", 1).beside(), Suite("confirm", 2)):
         with db.transaction():
             suites.number(db, build.CAMPAIGN.id, suite)
-    winners, pairs = (db.rows(query) for query in re.findall(r'plumbline\.db "(SELECT .*)"', PAGE))
+    winners, pairs = (
+        db.rows(query) for query in re.findall(r'plumbline\.db "(SELECT [^"]*)"', PAGE)
+    )
     assert len(winners) == 2
     assert pairs == [("confirm-1", "confirm-1-default")]
 
