@@ -122,7 +122,7 @@ def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
     campaign = build.started(db)
     lab = Laboratory(db, campaign.id, ranks)
     lab.launch(Suite("before"), 0, PLAN, {})
-    Series(lab, Suite("accept-1"), PLAN, {}, ranks.plain).advance(2)
+    Series(lab, Suite("accept", 1), PLAN, {}, ranks.plain).advance(2)
     lab.launch(Suite("before"), 1, PLAN, {})
     every = [launch.header.binding for launch in runs.surroundings(db, campaign.id)]
     assert every[0] == every[3] != every[1] == every[2]
@@ -130,4 +130,4 @@ def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
     assert measured.endswith("--oversubscribe --bind-to core:overload-allowed")
     assert accepted.endswith("--oversubscribe")
     with pytest.raises(PlumblineError, match="binding"):
-        lab.launch(Suite("accept-1"), 2, PLAN, {})
+        lab.launch(Suite("accept", 1), 2, PLAN, {})
