@@ -14,7 +14,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 
 _SELECT = """SELECT id, key, machine, library_fingerprint, nprocs, nodes, ppn, oversubscribed,
-                    settings, state, started, finished FROM campaign """
+                    settings, state, started, finished, site_rules FROM campaign """
 
 
 def put(db: Database, campaign: Campaign) -> None:
@@ -28,9 +28,11 @@ def put(db: Database, campaign: Campaign) -> None:
             _require_parents(db, campaign)
             db.rows(
                 """INSERT INTO campaign (id, key, machine, library_fingerprint, nprocs, nodes, ppn,
-                                         oversubscribed, settings, state, started, finished)
+                                         oversubscribed, settings, state, started, finished,
+                                         site_rules)
                    VALUES (:id, :key, :machine, :library_fingerprint, :nprocs, :nodes, :ppn,
-                           :oversubscribed, :settings, :state, :started, :finished)""",
+                           :oversubscribed, :settings, :state, :started, :finished,
+                           :site_rules)""",
                 _values(campaign),
             )
             return
@@ -68,7 +70,7 @@ def reopen(db: Database, id: str) -> None:
         db.rows(f"DELETE FROM trial WHERE search IN ({of})", key)  # noqa: S608
         for table in ("search", "verdict"):
             db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
-        db.rows("DELETE FROM event WHERE campaign = :id AND kind NOT GLOB 'launch*'", key)
+        db.rows("DELETE FROM event WHERE campaign = :id AND run = ''", key)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.

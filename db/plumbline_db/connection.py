@@ -87,10 +87,11 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Database:
-        """Open `path`; for writing, create folder and file as needed and migrate.
+        """Open `path`; for writing, create folder and file as needed.
 
         Raises TryLaterError when another writer has it, DamagedError, PlumblineError when it is
-        missing, not ours, newer than the code, on a network file system, or may not be written."""
+        missing, not ours, of another version of the schema, on a network file system, or may not be
+        written."""
         path = Path(path).absolute()
         return cls._open_to_write(path) if write else cls._open_to_read(path)
 
@@ -111,13 +112,7 @@ class Database:
             )
             try:
                 connection.set_busy_timeout(BUSY_MILLISECONDS)
-                found, known = schema.version(connection), len(schema.migrations())
-                schema.require_known(path, found, known)
-                if found < known:
-                    raise PlumblineError(
-                        f"{path} has schema version {found}, this Plumbline reads version {known}: "
-                        "run `plumbline db migrate` (back it up first with `plumbline db backup`)"
-                    )
+                schema.require_readable(path, schema.version(connection), write=False)
             except BaseException:
                 connection.close()
                 raise
@@ -236,19 +231,23 @@ def _require_local(path: Path) -> None:
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
-    steps, found = schema.migrations(), schema.version(connection)
-    schema.require_known(path, found, len(steps))
+    found = schema.version(connection)
+    schema.require_readable(path, found, write=True)
     if connection.readonly("main"):
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
         )
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
-    checksums.add(connection, new=found == 0)
-    # The first migration writes the header of a new file before the log exists, so that the file
-    # itself, and not only its log, says whose it is.
-    if found == 0:
-        schema.migrate(connection, steps[:1])
+    checksums.add(connection)
+    # The schema is written before the log exists, so that the file itself, and not only its log,
+    # says whose it is.
+    try:
+        schema.advance(connection)
+    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+        raise DamagedError(
+            path, f"it has not what schema version {found} has: {error}; it was left as it is"
+        ) from error
     mode = connection.pragma("journal_mode", "WAL")
     if mode != "wal":
         raise PlumblineError(
@@ -258,12 +257,6 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", 0)
     persist = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(persist))
-    try:
-        schema.migrate(connection, steps)
-    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
-        raise DamagedError(
-            path, f"it has not what schema version {found} has: {error}; it was left as it is"
-        ) from error
 
 
 def backup(path: Path, target: Path) -> None:

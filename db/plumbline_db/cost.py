@@ -8,10 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db.connection import Database
-from plumbline_db.records import Record
-
-# The start of the names of suites that explain a campaign and are none of its own.
-AFTERWARDS = "explain"
+from plumbline_db.records import EXPLAINING, Record
 
 
 class Cost(Record, frozen=True):
@@ -33,10 +30,10 @@ def cells(db: Database, campaigns: Sequence[str]) -> int:
                FROM measurement m JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
                WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
-                 AND suite.name NOT GLOB :afterwards AND m.outcome = 'ok')""",
+                 AND suite.stage <> :explaining AND m.outcome = 'ok')""",
         {
             "campaigns": msgspec.json.encode(list(campaigns)).decode(),
-            "afterwards": f"{AFTERWARDS}*",
+            "explaining": EXPLAINING,
         },
     )
     assert row is not None  # noqa: S101 - an aggregate gives one row
@@ -44,12 +41,12 @@ def cells(db: Database, campaigns: Sequence[str]) -> int:
 
 
 def cost(db: Database, campaign: str) -> Cost:
-    key = {"campaign": campaign, "afterwards": f"{AFTERWARDS}*"}
+    key = {"campaign": campaign, "explaining": EXPLAINING}
     launches = db.row(
         """SELECT count(*), count(*) FILTER (WHERE outcome = 'failed'), total(seconds),
                   total(timed_seconds)
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards""",
+           WHERE suite.campaign = :campaign AND suite.stage <> :explaining""",
         key,
     )
     assert launches is not None  # noqa: S101 - aggregates give one row

@@ -1,10 +1,12 @@
-"""Whether a database is whole: its pages, references and migrations, and whether all that is in it
+"""Whether a database is whole: its pages, references and tables, and whether all that is in it
 can be read as what it is. Reads everything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import apsw
 
 from plumbline_db import (
     campaigns,
@@ -36,7 +38,7 @@ def check(path: Path) -> list[str]:
 
 def problems(db: Database) -> list[str]:
     found: list[str] = []
-    for look in (_pages, _empty_pages, _references, _migrations, _contents):
+    for look in (_pages, _empty_pages, _references, _schema, _contents):
         try:
             found += look(db)
         except DamagedError as error:
@@ -70,11 +72,19 @@ def _references(db: Database) -> Iterator[str]:
         yield f"table {table}, row {row}: refers to a missing row of {parent}"
 
 
-def _migrations(db: Database) -> Iterator[str]:
-    applied = [number for (number,) in db.rows("SELECT number FROM migration ORDER BY number")]
-    expected = [step.number for step in schema.migrations()]
-    if applied != expected:
-        yield f"migrations recorded are {applied}, expected {expected}"
+def _schema(db: Database) -> Iterator[str]:
+    new = apsw.Connection(":memory:")
+    schema.advance(new)
+    wanted = dict(new.execute(schema.TABLES))
+    new.close()
+    found = dict(db.rows(schema.TABLES))
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            yield f"table {name} is missing"
+        elif name not in wanted:
+            yield f"table {name} is none of this schema"
+        elif wanted[name] != found[name]:
+            yield f"table {name} is not as the schema has it"
 
 
 def _contents(db: Database) -> Iterator[str]:
@@ -84,7 +94,7 @@ def _contents(db: Database) -> Iterator[str]:
                 read(db, campaign)
             except DamagedError:
                 raise
-            except (ValueError, TypeError, LookupError, PlumblineError) as error:
+            except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
 
 

@@ -349,7 +349,8 @@ class Library(Record, frozen=True):
 
 class Campaign(Record, frozen=True):
     """`settings` is the campaign's own JSON, kept as it was asked for; `key` hashes machine,
-    library and settings: the same key is the same campaign, to be continued."""
+    library and settings: the same key is the same campaign, to be continued. `site_rules`: the text
+    of the site's rules file that was in force (None: there was none)."""
 
     id: str
     key: str
@@ -363,10 +364,67 @@ class Campaign(Record, frozen=True):
     state: Literal["running", "finished"]
     started: str
     finished: str
+    site_rules: str | None = None
+
+
+BESIDE = "default"
+"""`arm` of launches of the library as it is, in turn with what their suite is about."""
+
+EXPLAINING = "explain"
+"""`stage` of launches that somebody has asked for afterwards: they are none of the campaign's."""
+
+
+class Suite(Record, frozen=True):
+    """Launches of one purpose in one environment, and what they are to each other: those that took
+    turns differ in `arm` alone.
+
+    `stage`: what for; `round`: the how many-th of the stage (0: there is one alone); `step`: which
+    part of it ("again", "in-force"; "": the main one); `look`: of a group-sequential design or of a
+    race, from 1; `arm`: "" for what it is about, BESIDE, else one of several candidates; `parted`:
+    the campaign has gone another way since, for the how many-th time (0: it is in use)."""
+
+    stage: str
+    round: int = 0
+    step: str = ""
+    look: int = 1
+    arm: str = ""
+    parted: int = 0
+
+    @property
+    def name(self) -> str:
+        """The label for people: `confirm-2-again-default`."""
+        words = [
+            f"parted-{self.parted}" if self.parted else "",
+            self.stage,
+            str(self.round) if self.round else "",
+            self.step,
+            f"look-{self.look:02d}" if self.look > 1 else "",
+            self.arm,
+        ]
+        return "-".join(word for word in words if word)
+
+    def launch(self, sequence: int) -> str:
+        """The label of one of its launches."""
+        return f"{self.name}-{sequence:03d}"
+
+    def part(self, step: str) -> Suite:
+        return msgspec.structs.replace(self, step=step)
+
+    def at(self, look: int) -> Suite:
+        return msgspec.structs.replace(self, look=look)
+
+    def beside(self) -> Suite:
+        """The launches of the library as it is that take turns with these."""
+        return msgspec.structs.replace(self, arm=BESIDE)
+
+    def of(self, arm: str) -> Suite:
+        """One of its candidates; of a candidate, a part of its launches."""
+        return msgspec.structs.replace(self, arm=f"{self.arm}-{arm}" if self.arm else arm)
 
 
 class Run(Record, frozen=True):
-    """One launch. `(suite, sequence)` is its key; `plan` is the whole plan text."""
+    """One launch. `(suite, sequence)` is its key, the suite by name; `plan` is the whole plan
+    text."""
 
     id: str
     campaign: str
@@ -600,8 +658,19 @@ class Export(Record, frozen=True):
 
 
 class Event(Record, frozen=True):
-    """Something worth remembering: a launch that failed, a winner that was dropped and why."""
+    """Something worth remembering: a launch that failed, a winner that was dropped and why. `text`
+    is for people. `run`: id of the launch that it tells of ("": it is concluded from launches);
+    `suite` and `function`: name of those that it tells of ("": none)."""
 
     time: str
     kind: str
     text: str
+    run: str = ""
+    suite: str = ""
+    function: str = ""
+
+    @property
+    def said(self) -> str:
+        """With what it tells of, for people."""
+        about = self.run or self.suite
+        return f"{about}: {self.text}" if about else self.text

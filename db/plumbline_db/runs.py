@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db import campaigns, configurations, measurements, trust
+from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import array
 from plumbline_db.connection import Database
-from plumbline_db.cost import AFTERWARDS
 from plumbline_db.records import (
+    EXPLAINING,
     Case,
     Check,
     Footer,
@@ -25,6 +26,7 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Suite,
     Wrong,
 )
 
@@ -34,10 +36,10 @@ _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcom
              FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
 
 
-def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
-    """Store a launch with its records. A launch that is there already (campaign, suite, sequence)
-    is left as it is; another plan under the same key, or another launch with the same id, is a bug:
-    ValueError."""
+def put(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite | None = None) -> None:
+    """Store a launch of `suite` (None: a stage of that name) with its records. A launch that is
+    there already (campaign, suite, sequence) is left as it is; another plan under the same key, or
+    another launch with the same id, is a bug: ValueError."""
     with db.transaction():
         campaigns.require(db, run.campaign)
         stored = get(db, run.campaign, run.suite, run.sequence)
@@ -50,47 +52,41 @@ def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
             return
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
-        measurements.put(db, _insert(db, run, records), records)
-
-
-# The start of the names of suites that a campaign has begun, and went another way.
-PARTED = "parted"
+        measurements.put(db, _insert(db, run, records, suite or Suite(run.suite)), records)
 
 
 def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
-    """Gives other names to the launches of a campaign whose ids are not `kept`, so that they can be
-    asked for again. What was measured for people afterwards stays as it is. Returns the ids that
-    they had."""
+    """Gives the launches of a campaign whose ids are not `kept` to suites of other names, so that
+    they can be asked for again. What was measured for people afterwards stays as it is. Returns the
+    ids that they had."""
     with db.transaction():
+        known = suite_rows.get(db, campaign)
+        time = 1 + max((one.parted for one in known.values()), default=0)
+        left = {one.name for one in known.values() if one.parted or one.stage == EXPLAINING}
         every = listing(db, campaign)
-        times = {one.suite.split("-")[1] for one in every if one.suite.startswith(PARTED)}
-        of_others = (PARTED, AFTERWARDS)
-        gone = [one for one in every if one.id not in kept and not one.suite.startswith(of_others)]
+        gone = [one for one in every if one.id not in kept and one.suite not in left]
         for run in gone:
-            name = f"{PARTED}-{len(times) + 1}-{run.suite}"
-            key = {"campaign": campaign, "name": name}
-            number = _suite(db, key)
+            suite = msgspec.structs.replace(known[run.suite], parted=time)
             db.rows(
                 "UPDATE run SET id = :new, suite = :suite WHERE id = :id",
-                {"new": f"{campaign}/{name}-{run.sequence:03d}", "suite": number, "id": run.id},
+                {
+                    "new": run_id(campaign, suite.name, run.sequence),
+                    "suite": suite_rows.number(db, campaign, suite),
+                    "id": run.id,
+                },
             )
     return [one.id for one in gone]
 
 
-def _suite(db: Database, key: dict[str, str]) -> int:
-    """The number of the suite `name` of a `campaign`."""
-    db.rows(
-        "INSERT INTO suite (campaign, name) VALUES (:campaign, :name) ON CONFLICT DO NOTHING", key
-    )
-    ((number,),) = db.rows(
-        "SELECT number FROM suite WHERE campaign = :campaign AND name = :name", key
-    )
-    return int(number)
+def run_id(campaign: str, suite: str, sequence: int) -> str:
+    return f"{campaign}/{suite}-{sequence:03d}"
 
 
-def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
+def _insert(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite) -> int:
     """The row of the launch and of its suite; returns the launch number."""
-    number = _suite(db, {"campaign": run.campaign, "name": run.suite})
+    if suite.name != run.suite:
+        raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
+    number = suite_rows.number(db, run.campaign, suite)
     values = msgspec.structs.asdict(run) | {"number": number}
     values["argv"] = _json(run.argv)
     values["environment"] = _json(run.environment)

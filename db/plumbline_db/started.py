@@ -51,7 +51,7 @@ def _ways(db: Database, campaign: str) -> list[str]:
     confirming = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.outcome = 'finished'
-             AND (suite.name GLOB 'confirm*' OR suite.name GLOB 'accept*')
+             AND suite.stage IN ('confirm', 'accept') AND suite.parted = 0
            ORDER BY run.number""",
         {"campaign": campaign},
     )

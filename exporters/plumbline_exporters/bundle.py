@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import campaigns, events, machines, started, winners
+from plumbline_db import campaigns, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
@@ -17,9 +17,6 @@ from plumbline_exporters import quoting
 # In the head of every file, for the checksum of all that stands around it (registry.texts).
 SUM = "sum"
 NO_SUM = "0" * 16
-
-# The kind of the event that keeps the text of the site's rules file.
-SITE_RULES = "rules file of the site"
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -59,7 +56,6 @@ def load_bundle(
         library = machines.library(db, campaign.library_fingerprint)
         chosen = winners.get(db, campaign.id)
         ways = started.lines(db, campaign.id)
-        site = [one.text for one in events.get(db, campaign.id) if one.kind == SITE_RULES]
     return Bundle(
         campaign=campaign,
         machine=machine,
@@ -69,7 +65,7 @@ def load_bundle(
         directory=directory.absolute(),
         preload_library=None if preload_library is None else preload_library.absolute(),
         unsafe=unsafe,
-        site_rules="".join(site[:1]),
+        site_rules=campaign.site_rules or "",
         started=ways,
     )
 

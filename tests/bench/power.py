@@ -34,9 +34,9 @@ from plumbline.verify.index import LIBRARY
 from plumbline.verify.limit import slower
 from plumbline.verify.sequential import Family, Question, Word
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
@@ -131,12 +131,12 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     """Of the first look of each confirmation, which has all cells."""
     parts: dict[Target, list[list[float]]] = {}
     seconds: dict[Target, float] = {}
-    every = {one.suite for one in runs.listing(db, campaign)}
+    every = suites.get(db, campaign)
     kept = winners.get(db, campaign)
     turn = 1
-    while {f"confirm-{turn}", f"confirm-{turn}-default"} <= every:
-        ours = index(runs.medians(db, campaign, [f"confirm-{turn}"]))
-        theirs = index(runs.medians(db, campaign, [f"confirm-{turn}-default"]))
+    while (suite := Suite("confirm", turn)).name in every and suite.beside().name in every:
+        ours = index(runs.medians(db, campaign, [suite.name]))
+        theirs = index(runs.medians(db, campaign, [suite.beside().name]))
         cells = [target for target, candidate in theirs if candidate == DEFAULT]
         found, _ = pairs.cold_ratios(ours, theirs, cells, kept)
         for cell, logs in found.items():

@@ -25,6 +25,7 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Suite,
     Transit,
 )
 from tests.db import build, strategies
@@ -339,8 +340,9 @@ def test_cost(started: Database) -> None:
     put(started, build.run(sequence=1), [Timed(), Timed(bytes=8, outcome="wrong")])
     failed = msgspec.structs.replace(build.run(sequence=2), outcome="failed", timed_seconds=0.0)
     runs.put(started, failed, [])
-    for suite in ("explain", "explain-Bcast-8-0"):  # asked for afterwards
-        put(started, build.run(suite), [Timed(bytes=16)])
+    for suite in (Suite("explain"), Suite("explain", step="Bcast-8", arm="0")):  # afterwards
+        launch = build.run(suite.name)
+        runs.put(started, launch, build.records(launch, [Timed(bytes=16)]), suite)
     found = cost(started, CAMPAIGN)
     assert (found.launches, found.failed, found.cells) == (3, 1, 2)
     assert found.seconds == pytest.approx(2.7) and found.timed_seconds == pytest.approx(0.8)

@@ -28,6 +28,7 @@ from plumbline.settings.campaign_file import load
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 from plumbline_exporters import ompi_rules
 from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
@@ -80,7 +81,7 @@ def slowest(
     with Database.open(folder / "slowest.db", write=True) as db:
         started = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, started.id, loop.starter(bench, settings))
-        Series(lab, "slowest", plan, bench.space.hot_environment).advance(3)
+        Series(lab, Suite("slowest"), plan, bench.space.hot_environment).advance(3)
         times = index(runs.medians(db, started.id, ["slowest"]))
     over: dict[str, dict[int, dict[Candidate, float]]] = {}
     for (target, one), found in times.items():

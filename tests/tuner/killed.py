@@ -148,9 +148,7 @@ class Place:
         said = []
         with Database.open(self.database) as db:
             tables = [
-                name
-                for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
-                if name != "migration"
+                name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
             ]
             for table in sorted(tables):
                 said += sorted(f"{table} {row}" for row in db.rows(f'SELECT * FROM "{table}"'))

@@ -17,6 +17,7 @@ from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -33,8 +34,8 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
         begun = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, begun.id, campaign.starter(bench, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
-        Series(lab, "before", plan, {}).advance(settings.sampling.launches)
-        verdicts = tables.decide(lab, "before", guidelines, settings, "before", {})
+        Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
+        verdicts = tables.decide(lab, "before", guidelines, settings, Suite("before"), {})
     found = [one for one in verdicts if one.kind == "pattern"]
     cells = [measurable(one.lhs, settings.cases.sizes, 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)

@@ -13,7 +13,7 @@ from plumbline.proof import environment_of
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Run
+from plumbline_db.records import Campaign, Run, Suite
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
@@ -48,7 +48,7 @@ def confirmed(
     environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
     lab = Laboratory(db, campaign.id, starter)
     arguments = (FEW, SETTINGS, environment, [CHOSEN])
-    done = confirm(lab, "confirm-1", "round-1", *arguments)
+    done = confirm(lab, Suite("confirm", 1), "round-1", *arguments)
     return done, [
         one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
     ]

@@ -14,7 +14,7 @@ from plumbline.measure import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, searches, verdicts
+from plumbline_db import campaigns, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
 from tests.tuner import planted
@@ -43,8 +43,8 @@ def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
 
 
 def own(db: Database, campaign: Campaign) -> list[Run]:
-    found = runs.listing(db, campaign.id)
-    return [one for one in found if not one.suite.startswith(runs.PARTED)]
+    found, known = runs.listing(db, campaign.id), suites.get(db, campaign.id)
+    return [one for one in found if not known[one.suite].parted]
 
 
 def machine(**more: Any) -> SimulatedStarter:

@@ -19,7 +19,17 @@ from plumbline.starter import under_way
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Begin, Campaign, CaseRecord, Check, Footer, Order, Run, Samples
+from plumbline_db.records import (
+    Begin,
+    Campaign,
+    CaseRecord,
+    Check,
+    Footer,
+    Order,
+    Run,
+    Samples,
+    Suite,
+)
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
@@ -189,7 +199,7 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
     tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
     starter = fake_mpi.starter(tmp_path, GARBLED.format(probe=fake_probe.COMMAND))
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[2]}
     outcomes = [(one.outcome, one.reason) for one in runs.listing(db, campaign.id)]
@@ -204,21 +214,21 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
 def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs())
     lab = Laboratory(db, campaign.id, starter)
-    first = lab.launch("before", 0, PLAN_NAMED, {})
+    first = lab.launch(Suite("before"), 0, PLAN_NAMED, {})
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    again = replay.launch("before", 0, PLAN_NAMED, {})
+    again = replay.launch(Suite("before"), 0, PLAN_NAMED, {})
     assert (again.run, again.culprit, again.stored) == (first.run, first.culprit, True)
     assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
     with pytest.raises(Interrupted):
-        replay.launch("before", 1, PLAN_NAMED, {})
+        replay.launch(Suite("before"), 1, PLAN_NAMED, {})
 
 
 def test_another_plan_under_the_same_name_is_refused(db: Database, campaign: Campaign) -> None:
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    lab.launch("before", 0, PLAN_NAMED, {})
+    lab.launch(Suite("before"), 0, PLAN_NAMED, {})
     other = msgspec.structs.replace(PLAN_NAMED, seed=8)
     with pytest.raises(PlumblineError, match=r"launch before 0 .*another\s+plan.*--new"):
-        lab.launch("before", 0, other, {})
+        lab.launch(Suite("before"), 0, other, {})
 
 
 def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign) -> None:
@@ -235,20 +245,20 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
     for expected in ([("before", f"{campaign.id}/before-000")], []):
         told = Told()
         lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()), told)
-        lab.launch("before", 0, PLAN_NAMED, {})
+        lab.launch(Suite("before"), 0, PLAN_NAMED, {})
         assert told.seen == expected
 
 
 def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
-    outcome = Laboratory(db, campaign.id, starter).launch("before", 0, PLAN_NAMED, {})
+    outcome = Laboratory(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
     assert outcome.culprit == 1
     assert runs.listing(db, campaign.id) == [outcome.run]
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch failed"
-    assert outcome.run.id in event.text and outcome.run.reason in event.text
+    assert (event.run, event.text) == (outcome.run.id, outcome.run.reason)
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert replay.launch("before", 0, PLAN_NAMED, {}).culprit == 1
+    assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).culprit == 1
     assert len(events.get(db, campaign.id)) == 1
 
 
@@ -260,7 +270,7 @@ PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
 
 def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> None:
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    series = Series(lab, "before", PLAN, {})
+    series = Series(lab, Suite("before"), PLAN, {})
     series.advance(2)
     series.advance()
     heads = [one.plan.splitlines()[1] for one in runs.listing(db, campaign.id)]
@@ -272,7 +282,7 @@ def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> Non
 def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Campaign) -> None:
     bad = {"coll_tuned_bcast_algorithm": "chain"}
     starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: knobs == bad)
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
     assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] * 2 + [
@@ -280,7 +290,7 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
     ] * 3
     assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
-    again = Series(Laboratory(db, campaign.id, replay), "before", PLAN, {})
+    again = Series(Laboratory(db, campaign.id, replay), Suite("before"), PLAN, {})
     again.advance(3)
     assert again.dropped == {CASES[2]}
 
@@ -310,7 +320,7 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
     for stop in (0, 1, 2, 4, None):
         starter = Flaky({0, 2, 4}, CRASH)
         starter._stop_after = stop
-        series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+        series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
         with contextlib.suppress(Interrupted):
             series.advance(3)
         assert series.dropped == set()
@@ -320,7 +330,7 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
 
 def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
     starter = Flaky({1, 2}, CRASH)
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[1]}
     plans = [one.plan for one in runs.listing(db, campaign.id)]
@@ -338,7 +348,7 @@ def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
-        series = Series(Laboratory(db, campaign.id, starter), name, PLAN, {})
+        series = Series(Laboratory(db, campaign.id, starter), Suite(name), PLAN, {})
         series.advance()
         assert series.dropped == {CASES[1]}
 
@@ -347,7 +357,7 @@ def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
 def test_two_failures_without_a_culprit_are_bad_luck(
     db: Database, campaign: Campaign, failing: tuple[int, ...]
 ) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == set()
     outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
@@ -355,7 +365,7 @@ def test_two_failures_without_a_culprit_are_bad_luck(
 
 
 def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), Suite("before"), PLAN, {})
     with pytest.raises(PlumblineError) as error:
         series.advance(5)
     text = str(error.value)
@@ -363,7 +373,7 @@ def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -
     assert "exit status 1" in text and "\nno\n" in text
     assert "`plumbline doctor` tries the steps one by one" in text
     healthy = Laboratory(db, campaign.id, Flaky(set()))
-    Series(healthy, "before", PLAN, {}).advance(5)
+    Series(healthy, Suite("before"), PLAN, {}).advance(5)
     outcomes = [run.outcome for run in runs.listing(db, campaign.id)]
     assert outcomes.count("failed") == 3 and outcomes.count("finished") == 5
 
@@ -389,8 +399,8 @@ def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
     for begun in range(2):
         lab = Laboratory(db, campaign.id, starter)
         lab.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
-        Series(lab, "before", PLAN, {}).advance()
-        Series(lab, "search", msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
+        Series(lab, Suite("before"), PLAN, {}).advance()
+        Series(lab, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
         found = runs.listing(db, campaign.id)
         assert [one.outcome for one in found] == ["failed"] * failures + ["finished"] * 2
         (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
@@ -421,7 +431,7 @@ def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
     starter = SimulatedStarter(Costs(), crashes=Poisoned())
     starter.family = Repeating()
     lab = Laboratory(db, campaign.id, starter)
-    series = Series(lab, "look", msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
+    series = Series(lab, Suite("look"), msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
     series.advance()
     assert series.dropped == set(defaults[1:])
     found = runs.listing(db, campaign.id)
@@ -444,7 +454,7 @@ def test_several_that_end_launches_by_themselves_are_all_put_aside(
     cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
     series = Series(
         Laboratory(db, campaign.id, starter),
-        "look",
+        Suite("look"),
         msgspec.structs.replace(PLAN, cases=tuple(cases)),
         {},
     )
@@ -468,7 +478,7 @@ def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign
 def test_where_nothing_is_left_nothing_is_launched(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda *_: True)
     lab = Laboratory(db, campaign.id, starter)
-    Series(lab, "before", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    Series(lab, Suite("before"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4  # two for each case
-    Series(lab, "again", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    Series(lab, Suite("again"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4

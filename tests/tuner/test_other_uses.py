@@ -10,7 +10,7 @@ from plumbline.measure import Laboratory, Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import Campaign, Suite, Verdict
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -32,8 +32,8 @@ def looked(
     starter = SimulatedStarter(costs, launch_noise=0.02)
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
-    Series(lab, "before", plan, {}).advance(settings.sampling.launches)
-    table = tables.decide(lab, "before", FEW, settings, "before", {})
+    Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
+    table = tables.decide(lab, "before", FEW, settings, Suite("before"), {})
     found = other_uses.look(lab, "before", FEW, settings, {}, table, crowded=True, whole=whole)
     return found, starter
 

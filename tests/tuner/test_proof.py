@@ -423,5 +423,5 @@ def test_each_range_of_a_value_must_be_noticed_at_one_of_its_sizes(
     sizes = {"MPI_Bcast": [1024, 4096, 16384]}
     found = proof.prove(Refusing(), try_out, PLAN, {"TUNING": "1"}, [whole], sizes)
     assert asked == [[1024, 4096], [16384]]
-    assert found.unproven == ["from 0: no measured size is in its range"]
+    assert found.unproven == [("", "from 0: no measured size is in its range")]
     assert set(found.missed) == set(missed) and len(found.statements) == 2 - len(missed)

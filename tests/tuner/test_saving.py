@@ -12,7 +12,7 @@ from plumbline.plan import PlanCase
 from plumbline.search.cells import Target
 from plumbline.settings import stored
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 from tests.db import build
 from tests.tuner import planted
 from tests.tuner.simulated import OURS, Costs, SimulatedStarter
@@ -28,7 +28,8 @@ def test_launches_differ_by_a_factor_that_anchors_show(db: Database, campaign: C
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs(), launch_noise=0.25))
     pairs = Pairs(lab, settings, {}, [winner], anchors)
     cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
-    pairs.add("confirm-1", settings.sampling.launches, cells, seed=settings.sampling.seed)
+    seed = settings.sampling.seed
+    pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)
     found = saving.cold(db, campaign, "confirm-1", [winner])
     assert found.keys() == {Target("MPI_Allreduce", size) for size in planted.SIZES}
     for one in found.values():

@@ -22,6 +22,7 @@ from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 from plumbline_exporters import env
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -71,7 +72,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
         for number, suite in enumerate(("fresh", "fresh-again")):
             if slower:
                 pairs = Pairs(Laboratory(db, other.id, ranks), again, environment, chosen)
-                pairs.add(suite, 12, cells, seed=again.sampling.seed + 500 * number)
+                pairs.add(Suite(suite), 12, cells, seed=again.sampling.seed + 500 * number)
                 assert pairs.lost == []
                 found_slower = slower_cells(pairs.ratios, settings)
                 print({one: told.ratio for one, told in found_slower.items()})

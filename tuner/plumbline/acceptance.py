@@ -34,7 +34,7 @@ from plumbline.verify.sequential import Family, Question, Standing
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Tried, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
 from plumbline_exporters.bundle import conditions
 
 LOOKS = design.over(9, 22)
@@ -87,10 +87,10 @@ class Trial(msgspec.Struct, frozen=True):
 class Accepted(msgspec.Struct, frozen=True):
     """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
     are winners, or the sizes that they have lost, with the reason; `narrowed` those of `winners`
-    that are for the campaign's own class of datatypes alone. `suite`: the name that its launches
-    begin with; empty where nothing was left to be tried."""
+    that are for the campaign's own class of datatypes alone. `suite`: that of its launches; None
+    where nothing was left to be tried."""
 
-    suite: str
+    suite: Suite | None
     winners: list[Winner]
     refused: list[tuple[Winner, str]]
     narrowed: list[tuple[Winner, str]]
@@ -136,13 +136,13 @@ class Acceptance:
         knobs = [winner for winner in fresh if winner.variant == LIBRARY]
         fresh = knobs or fresh
         if not fresh:
-            return Accepted("", list(winners), [], [])
+            return Accepted(None, list(winners), [], [])
         self._turns += 1
-        suite = f"accept-{self._turns}"
+        suite = Suite("accept", self._turns)
         # What ours send by calls of the library is sent as the accepted knobs say.
         standing = [winner for winner in winners if winner.variant == LIBRARY]
         if standing and not knobs:
-            environment = {**self._environment, **self._in_force(standing, suite)}
+            environment = {**self._environment, **self._in_force(standing, suite.name)}
         else:
             environment = dict(self._environment)
         trials = [
@@ -231,7 +231,7 @@ class Acceptance:
     # --- launches -------------------------------------------------------------------------------
 
     def _measure(
-        self, suite: str, trials: Sequence[Trial], environment: Mapping[str, str]
+        self, suite: Suite, trials: Sequence[Trial], environment: Mapping[str, str]
     ) -> list[Standing[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
@@ -242,7 +242,7 @@ class Acceptance:
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
         launch = partial(self._launch, environment, logs, reasons)
-        launch(f"{suite}-glance", 0, GLANCE, trials, _GLANCE_BLOCKS)
+        launch(suite.part("glance"), 0, GLANCE, trials, _GLANCE_BLOCKS)
         hopeless = _hopeless(trials, logs, self._settings)
         asked = [trial for trial in trials if not trial.is_among(hopeless)]
         given_up = [trial for trial in trials if trial.is_among(hopeless)]
@@ -253,8 +253,7 @@ class Acceptance:
             before = LOOKS.launches[look - 1] if look else GLANCE
             more = LOOKS.launches[look] - before
             blocks = self._plan.blocks if look else BLOCKS
-            name = f"{suite}-look-{look + 1}"
-            launch(name, before, more, asked, blocks)
+            launch(suite.at(look + 1), before, more, asked, blocks)
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
@@ -272,7 +271,7 @@ class Acceptance:
         environment: Mapping[str, str],
         logs: dict[Trial, dict[int, float]],
         reasons: dict[Trial, str],
-        suite: str,
+        suite: Suite,
         before: int,
         count: int,
         trials: Sequence[Trial],
@@ -294,17 +293,17 @@ class Acceptance:
         lab = self._lab
         times = {
             _key(found.case): dict(zip(found.runs, found.ns, strict=True))
-            for found in runs.launch_samples(lab.db, lab.campaign, [suite], use=None)
+            for found in runs.launch_samples(lab.db, lab.campaign, [suite.name], use=None)
         }
         wrong = {
             _key(case): f"{check.outcome}: {check.detail}" if check.detail else check.outcome
-            for run in runs.listing(lab.db, lab.campaign, [suite])
-            for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence)
+            for run in runs.listing(lab.db, lab.campaign, [suite.name])
+            for case, check in runs.checks(lab.db, lab.campaign, suite.name, run.sequence)
             if check.outcome != "ok"
         }
         wrong |= {
             _key(case): refused.reason
-            for case, refused in runs.refusals(lab.db, lab.campaign, [suite])
+            for case, refused in runs.refusals(lab.db, lab.campaign, [suite.name])
             if _key(case) not in times
         }
         for trial in trials:

@@ -24,12 +24,12 @@ from plumbline.settings import Settings
 from plumbline.verify.statistics import paired_ratio, slower
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import Winner
+from plumbline_db.records import Suite, Winner
 
 
 def harm(
     lab: Laboratory,
-    suite: str,
+    suite: Suite,
     plan: Plan,
     settings: Settings,
     environment: Mapping[str, str],
@@ -90,7 +90,7 @@ def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> li
 
 def _log_ratios(
     lab: Laboratory,
-    suite: str,
+    suite: Suite,
     plan: Plan,
     pairs: int,
     environment: Mapping[str, str],
@@ -103,8 +103,8 @@ def _log_ratios(
     it is have in full."""
     full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
     sides = []
-    for name, inside in ((suite, environment), (f"{suite}-default", {})):
-        sides.append((name, Series(lab, name, full, inside, placement)))
+    for side, inside in ((suite, environment), (suite.beside(), {})):
+        sides.append((side.name, Series(lab, side, full, inside, placement)))
     for _ in range(pairs):
         for _, series in sides:
             series.advance()

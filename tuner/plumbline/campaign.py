@@ -37,11 +37,11 @@ from plumbline.starter import Starter
 from plumbline.trials import Trials
 from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
-from plumbline_db import campaigns, events, verdicts
+from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Verdict, Winner
-from plumbline_exporters.bundle import SITE_RULES, conditions
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
+from plumbline_exporters.bundle import conditions
 
 
 def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
@@ -174,8 +174,8 @@ class Loop:
             unsafe=settings.search.unsafe,
             witnesses=bench.catalogue.variants,
         )
-        self._proven = Proven(lab, bench, self._plan, self._sizes, self._event)
-        self._trials = Trials(lab, settings, self._sizes, self._event)
+        self._proven = Proven(lab, bench, self._plan, self._sizes)
+        self._trials = Trials(lab, settings, self._sizes)
         self._anchors = self._unchanged(menu)
         self._order = Order(self._guidelines)
         self._budget = Budget(lab, settings, earlier=earlier, parted=self._part)
@@ -186,7 +186,6 @@ class Loop:
             settings,
             self._sizes,
             self._order,
-            self._event,
             self._budget,
             switches=crossover.switches(bench.space, bench.knobs),
         )
@@ -224,10 +223,9 @@ class Loop:
             if name not in self._settings.fixed.environment:
                 named = name in site_rules.variables(self._bench)
                 hint = " (the table environment of a campaign file may name it)" if named else ""
-                self._event("left out", f"{name} is set here, and in force in no launch{hint}")
+                self._lab.tell("left out", f"{name} is set here, and in force in no launch{hint}")
         if self._site is not None:
-            self._event(SITE_RULES, self._site.text)
-            self._event(
+            self._lab.tell(
                 "site",
                 f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
                 "candidates are tried without it, and an exported file takes its place",
@@ -282,7 +280,7 @@ class Loop:
         else:
             count = counted(len(violations(table)), "violation")
             text = f"{stage}: {count}, after {len(violations(before.table))} in {before.stage}"
-            self._event("more violations", text)
+            self._lab.tell("more violations", text)
 
     def _undo(
         self, winners: list[Winner], table: list[Verdict], fixed: FixedPoint
@@ -302,8 +300,9 @@ class Loop:
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         if settings.ranks.simulate is None:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
-        Series(lab, "before", plan, {}).advance(settings.sampling.launches)
-        found = tables.decide(lab, "before", self._guidelines, settings, "before", {})
+        before = Suite("before")
+        Series(lab, before, plan, {}).advance(settings.sampling.launches)
+        found = tables.decide(lab, "before", self._guidelines, settings, before, {})
         if self._settings.ranks.simulate is None:
             # With more ranks than cores the table is of calls after a barrier, and loops are alike.
             whole = not self._campaign.oversubscribed
@@ -346,7 +345,7 @@ class Loop:
         few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
         if few and not self._budget.has_room(self._round_seconds):
             if fresh:
-                self._event(TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds")
+                self._lab.tell(TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds")
             fresh, stuck = [], []
         if stuck:
             winners = self._rounds.second(number, current, winners, self._with_files)
@@ -415,14 +414,14 @@ class Loop:
         """Exports, proves and measures; returns what is kept or takes the place of what was
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
-        lab, suite, stage = self._lab, f"confirm-{turn}", f"round-{turn}"
+        lab, suite, stage = self._lab, Suite("confirm", turn), f"round-{turn}"
         winners = self._accepted(winners, fixed)
         if not winners:
             return [], list(current), True
         winners, refused = self._together(winners)
         while refused:
             for one, why in refused:
-                self._dropped(suite, one, why)
+                self._dropped(suite.name, one, why)
             left = self._replaced(winners, [one for one, _ in refused], fixed)
             winners, refused = self._together(self._accepted(left, fixed))
             if not winners:
@@ -450,13 +449,13 @@ class Loop:
         )
         self._confirmed = done.winners
         for one, reason in done.dropped:
-            self._dropped(suite, one, reason)
+            self._dropped(suite.name, one, reason)
         if done.dropped:
             lost = [one for one, _ in done.dropped]
             return self._replaced(done.winners, lost, fixed), done.verdicts, True
         hurt = self._harm_in_turn(turn, done.winners, environment)
         for one, reason in hurt:
-            self._dropped(f"accept-cold-{turn}", one, reason)
+            self._dropped(_in_turn(turn).name, one, reason)
         if hurt:
             lost = [one for one, _ in hurt]
             left = [one for one in done.winners if one not in lost]
@@ -472,7 +471,7 @@ class Loop:
             return []
         found = self._trials.wrong(turn, winners, environment)
         for one, reason in found:
-            self._dropped(f"trial-{turn}", one, reason)
+            self._dropped(Suite("trial", turn).name, one, reason)
         return [one for one, _ in found]
 
     def _harm_in_turn(
@@ -484,7 +483,7 @@ class Loop:
         own = [one for one in winners if one.function != EVERY_FUNCTION]
         return acceptance_in_turn.harm(
             self._lab,
-            f"accept-cold-{turn}",
+            _in_turn(turn),
             tables.plan(self._settings, []),
             self._settings,
             environment,
@@ -500,11 +499,11 @@ class Loop:
         if self._settings.ranks.simulate is not None:
             return list(winners)
         done = self._acceptance.judge(winners)
-        while done.suite:
+        while done.suite is not None:
             for winner, why in done.refused:
-                self._dropped(done.suite, winner, why)
+                self._dropped(done.suite.name, winner, why)
             for winner, why in done.narrowed:
-                self._event("winner narrowed", f"{self._told(done.suite, winner)}: {why}")
+                self._tell("winner narrowed", done.suite.name, winner, why)
             left, lost = done.winners, [winner for winner, _ in done.refused]
             done = self._acceptance.judge(self._replaced(left, lost, fixed) if lost else left)
         return done.winners
@@ -521,13 +520,13 @@ class Loop:
         return left
 
     def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
-        self._event("winner dropped", f"{self._told(suite, winner)}: {reason}")
+        self._tell("winner dropped", suite, winner, reason)
 
-    @staticmethod
-    def _told(suite: str, winner: Winner) -> str:
+    def _tell(self, kind: str, suite: str, winner: Winner, why: str) -> None:
         what = outcome.label(winner.variant, winner.configuration)
         only = "".join(f" only {word}" for word in conditions(winner))
-        return f"{suite}: {winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}"
+        text = f"{winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}: {why}"
+        self._lab.tell(kind, text, suite, winner.function)
 
     def _part(self) -> None:
         """From here on launches are others than those that the earlier budget has led to."""
@@ -540,9 +539,11 @@ class Loop:
     def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
         left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
-            self._event(NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it")
+            self._lab.tell(
+                NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it"
+            )
         if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
-            self._event(NOT_ASKED, text)
+            self._lab.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.
@@ -570,8 +571,6 @@ class Loop:
         campaigns.put(self._db, finished)
         return finished
 
-    def _event(self, kind: str, text: str) -> None:
-        """Kept once, also when the campaign is replayed."""
-        known = {(one.kind, one.text) for one in events.get(self._db, self._campaign.id)}
-        if (kind, text) not in known:
-            events.put(self._db, self._campaign.id, Event(time=now(), kind=kind, text=text))
+
+def _in_turn(turn: int) -> Suite:
+    return Suite("accept", turn, "cold")

@@ -22,7 +22,7 @@ from plumbline.settings import Settings
 from plumbline.verify.sequential import Family, Question
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline.words import counted
-from plumbline_db.records import EVERY_FUNCTION, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 def confirm(
     lab: Laboratory,
-    suite: str,
+    suite: Suite,
     stage: str,
     guidelines: Guidelines,
     settings: Settings,
@@ -69,9 +69,9 @@ def confirm(
         )
         cases = [case for case in left if target_of(case) in wanted]
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
-        name = tables.suite_of(f"{suite}-pairs", look)
+        more_pairs = suite.part("pairs").at(look + 1)
         seed = settings.sampling.seed + design.launches[look - 1]
-        looks.look(pairs.add(name, more, cases, seed=seed))
+        looks.look(pairs.add(more_pairs, more, cases, seed=seed))
     built_on = {
         pattern.lhs: {
             used
@@ -83,12 +83,12 @@ def confirm(
     }
     harm = looks.slower()
     if harm:
-        again = f"{suite}-again"
+        again = suite.part("again")
         harm = _seen_again(lab, again, settings, environment, winners, anchors, left, harm)
     strange = {cell: found for cell, found in harm.items() if not reaching(winners, cell, built_on)}
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
-        again = f"{suite}-once-more"
+        again = suite.part("once-more")
         sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
         harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
@@ -98,7 +98,7 @@ def confirm(
         lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
         anew = Pairs(lab, settings, environment, winners, anchors)
         seed = settings.sampling.seed + settings.sampling.launches_max
-        anew.add(f"{suite}-lost", settings.sampling.launches, left, seed=seed)
+        anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
     verdicts = tables.Table(lab, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
@@ -215,7 +215,7 @@ def speed(
 
 def _seen_again(
     lab: Laboratory,
-    suite: str,
+    suite: Suite,
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of, text_of
 from plumbline.starter import NO_END, Starter
-from plumbline_db import campaigns, cost, runs
+from plumbline_db import campaigns, cost, runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
 
@@ -84,8 +84,9 @@ def _first_cut_short(
     now."""
     longer = settings.sampling.launch_timeout_seconds > had.sampling.launch_timeout_seconds
     cases = settings.ranks.simulate != had.ranks.simulate
+    known = suites.get(db, campaign.id)
     for run in runs.listing(db, campaign.id) if longer or cases else []:
-        if run.suite.startswith(runs.PARTED):
+        if known[run.suite].parted:
             continue
         ended = _TOO_LONG.match(run.reason) if longer else None
         if ended and float(ended[1]) < settings.sampling.launch_timeout_seconds:

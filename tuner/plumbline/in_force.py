@@ -163,7 +163,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
         )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
-    return evidence.statements + evidence.unproven
+    return evidence.statements + [one.text for one in evidence.unproven]
 
 
 def _try(

@@ -18,7 +18,8 @@ from plumbline import blame, factors
 from plumbline.aside import LIBRARY, Aside
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase, named
-from plumbline.starter import NO_END, Starter, case_in, run_id
+from plumbline.settings.identity import now
+from plumbline.starter import NO_END, Starter, case_in
 from plumbline_db import events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -27,6 +28,7 @@ from plumbline_db.records import (
     Header,
     ProbeRecord,
     Run,
+    Suite,
 )
 
 PUT_ASIDE = "put aside"  # the kind of the event
@@ -78,6 +80,11 @@ class Laboratory:
         for id in runs.part(self.db, self.campaign, kept=self._asked):
             self.starter.refused(id)
 
+    def tell(self, kind: str, text: str, suite: str = "", function: str = "") -> None:
+        """Keeps what is worth remembering: `text` about a suite, about a function."""
+        event = Event(time=now(), kind=kind, text=text, suite=suite, function=function)
+        events.put(self.db, self.campaign, event)
+
     def tell_aside(self, case: PlanCase, run: Run) -> None:
         """That it was put aside, when `run` had failed."""
         what = named(
@@ -86,13 +93,12 @@ class Laboratory:
         text = f"{what} {self.aside.why(case).removeprefix('it ')}; it is not measured again"
         if case.variant in LIBRARY and not case.configuration:
             text += ", nor is what is compared with it or made of it"
-        event = Event(time=run.started, kind=PUT_ASIDE, text=text)
-        if event not in events.get(self.db, self.campaign):
-            events.put(self.db, self.campaign, event)
+        event = Event(time=run.started, kind=PUT_ASIDE, text=text, function=case.function)
+        events.put(self.db, self.campaign, event)
 
     def launch(
         self,
-        suite: str,
+        suite: Suite,
         sequence: int,
         plan: Plan,
         environment: Mapping[str, str],
@@ -109,13 +115,13 @@ class Laboratory:
         if stored is not None:
             return stored
         run, records = self.starter.start(
-            self.campaign, suite, sequence, text, dict(environment), placement
+            self.campaign, suite.name, sequence, text, dict(environment), placement
         )
-        return self._keep(run, records)
+        return self._keep(suite, run, records)
 
     def launch_together(
         self,
-        suite: str,
+        suite: Suite,
         plans: Mapping[int, Plan],
         environment: Mapping[str, str],
         placement: Placement | None = None,
@@ -128,40 +134,37 @@ class Laboratory:
         missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
         if missing:
             ends = self.starter.start_together(
-                self.campaign, suite, missing, dict(environment), placement
+                self.campaign, suite.name, missing, dict(environment), placement
             )
             with contextlib.closing(ends):
                 for run, records in ends:
-                    outcomes[run.sequence] = self._keep(run, records)
+                    outcomes[run.sequence] = self._keep(suite, run, records)
         return {sequence: outcomes[sequence] for sequence in plans}
 
-    def _stored(self, suite: str, sequence: int, text: str) -> Outcome | None:
-        self._asked.add(run_id(self.campaign, suite, sequence))
-        stored = runs.get(self.db, self.campaign, suite, sequence)
+    def _stored(self, suite: Suite, sequence: int, text: str) -> Outcome | None:
+        self._asked.add(runs.run_id(self.campaign, suite.name, sequence))
+        stored = runs.get(self.db, self.campaign, suite.name, sequence)
         if stored is None:
             return None
         if stored.plan != text:
             raise PlumblineError(
-                f"launch {suite} {sequence} of campaign {self.campaign} was made with another "
+                f"launch {suite.name} {sequence} of campaign {self.campaign} was made with another "
                 "plan (another version of Plumbline?); start afresh with --new"
             )
         self._settle(stored)
         self.spent_seconds += stored.seconds
         return Outcome(run=stored, culprit=culprit(stored), stored=True)
 
-    def _keep(self, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
+    def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
         try:
             self._require_same_conditions(run, records)
         except PlumblineError:
             self.starter.refused(run.id)
             raise
-        runs.put(self.db, run, records)
+        runs.put(self.db, run, records, suite)
         if run.outcome == "failed":
-            events.put(
-                self.db,
-                self.campaign,
-                Event(time=run.started, kind="launch failed", text=f"{run.id}: {run.reason}"),
-            )
+            event = Event(time=run.started, kind="launch failed", text=run.reason, run=run.id)
+            events.put(self.db, self.campaign, event)
         self._settle(run)
         self.spent_seconds += run.seconds
         self.progress.launched(run.suite, run)
@@ -169,11 +172,8 @@ class Laboratory:
 
     def _settle(self, run: Run) -> None:
         """What a launcher keeps of a launch until it is stored is not needed any more."""
-        found = self.starter.events(run.id)
-        known = events.get(self.db, self.campaign) if found else []
-        for event in found:
-            if event not in known:  # put before a kill, or kept
-                events.put(self.db, self.campaign, event)
+        for event in self.starter.events(run.id):
+            events.put(self.db, self.campaign, event)
         self.starter.stored(run.id)
 
     def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
@@ -210,7 +210,7 @@ class Series:
     def __init__(
         self,
         lab: Laboratory,
-        suite: str,
+        suite: Suite,
         plan: Plan,
         environment: Mapping[str, str],
         placement: Placement | None = None,
@@ -247,7 +247,7 @@ class Series:
         plans = {
             sequence: msgspec.structs.replace(
                 self._plan,
-                name=f"{self._suite}-{sequence:03d}",
+                name=self._suite.launch(sequence),
                 seed=self._plan.seed + sequence,
                 cases=cases,
             )
@@ -289,8 +289,8 @@ class Series:
         self._blameless += 1
         if self._blameless >= 3:
             raise PlumblineError(
-                f"three launches of {self._suite} failed and no case is to blame; the last one: "
-                f"{outcome.run.reason}\n{outcome.run.stderr[-1500:].strip()}\n"
+                f"three launches of {self._suite.name} failed and no case is to blame; the last "
+                f"one: {outcome.run.reason}\n{outcome.run.stderr[-1500:].strip()}\n"
                 "`plumbline doctor` tries the steps one by one; the same command goes on"
             )
         return False
@@ -324,10 +324,10 @@ class Series:
 
     def _fails(self, cases: Sequence[PlanCase]) -> bool:
         """Whether a launch of these cases alone does."""
-        suite = f"{self._suite}-blame"
+        suite = self._suite.of("blame")
         plan = msgspec.structs.replace(
             self._plan,
-            name=f"{suite}-{self._trials:03d}",
+            name=suite.launch(self._trials),
             cases=tuple(dict.fromkeys(cases)),
         )
         done = self._lab.launch(suite, self._trials, plan, self._environment, self._placement)

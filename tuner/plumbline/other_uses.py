@@ -21,7 +21,7 @@ from plumbline.verify.index import LIBRARY
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import OtherUse, Verdict
+from plumbline_db.records import OtherUse, Suite, Verdict
 
 LOOP = "loop"
 _BLOCKS = 6
@@ -64,7 +64,7 @@ def look(
     cases = [Circumstance(use, data).case(case) for use, those in wanted.items() for case in those]
     if not cases:
         return Elsewhere(list(table), [])
-    suite = f"{stage}-uses"
+    suite = Suite(stage, step="uses")
     lab.progress.step(
         f"{stage}: {counted(len(wanted[uses[0]]), 'case')} in other ways of use: {', '.join(uses)}"
     )
@@ -74,7 +74,7 @@ def look(
         seed=settings.sampling.seed + _SEEDS,
     )
     Series(lab, suite, plan, environment).advance(settings.sampling.launches)
-    found = {use: _verdicts(lab, stage, suite, use, guidelines, settings) for use in uses}
+    found = {use: _verdicts(lab, stage, suite.name, use, guidelines, settings) for use in uses}
     return _joined(table, found)
 
 

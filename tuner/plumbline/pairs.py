@@ -17,7 +17,7 @@ from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
-from plumbline_db.records import EVERY_FUNCTION, Winner
+from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 REFERENCE_CELLS = 10
 
@@ -48,14 +48,14 @@ class Pairs:
 
     def add(
         self,
-        suite: str,
+        suite: Suite,
         count: int,
         left: Sequence[PlanCase],
         more: Sequence[PlanCase] = (),
         *,
         seed: int,
     ) -> set[Target]:
-        """`count` pairs of the cells `left`; the tuned launches, the suite `suite`, measure `more`
+        """`count` pairs of the cells `left`; the tuned launches, those of `suite`, measure `more`
         as well. Returns the cells that they have ratios of."""
         # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
         beside = [
@@ -71,24 +71,24 @@ class Pairs:
         anchors = list(self._anchors) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
         tuned = self._series(suite, cases, seed, self._environment)
-        plain = self._series(f"{suite}-default", [*left, *anchors], seed, {})
+        plain = self._series(suite.beside(), [*left, *anchors], seed, {})
         for _ in range(count):
             tuned.advance()
             plain.advance()
         lab = self._lab
-        ours = index(runs.medians(lab.db, lab.campaign, [suite]))
-        theirs = index(runs.medians(lab.db, lab.campaign, [f"{suite}-default"]))
+        ours = index(runs.medians(lab.db, lab.campaign, [suite.name]))
+        theirs = index(runs.medians(lab.db, lab.campaign, [suite.beside().name]))
         cells = [target_of(case) for case in left]
         measured, lost = cold_ratios(ours, theirs, cells, self._winners)
         self.lost += lost
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
-        for cell, logs in self._beside(suite).items():
+        for cell, logs in self._beside(suite.name).items():
             self.beside.setdefault(cell, []).extend(logs)
         return {cell for cell, logs in measured.items() if logs}
 
     def _series(
-        self, suite: str, cases: Sequence[PlanCase], seed: int, environment: Mapping[str, str]
+        self, suite: Suite, cases: Sequence[PlanCase], seed: int, environment: Mapping[str, str]
     ) -> Series:
         plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
         return Series(self._lab, suite, plan, environment)

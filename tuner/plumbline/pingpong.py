@@ -20,10 +20,10 @@ from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, HalfTrips, Hockney, Pair
+from plumbline_db.records import Campaign, HalfTrips, Hockney, Pair, Suite
 
 SIZES = (0, *(2**power for power in range(23)))
-SUITE = "pingpong"
+SUITE = Suite("pingpong")
 _FEW = 10
 
 
@@ -70,7 +70,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
     of ranks is in any class."""
     lab.progress.step("messages to and fro")
     Series(lab, SUITE, plan(settings), {}).advance(settings.launches)
-    measured = table.half_trips(lab.db, campaign.id, [SUITE])
+    measured = table.half_trips(lab.db, campaign.id, [SUITE.name])
     if not measured:
         raise PlumblineError(
             "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
@@ -84,7 +84,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
 
 def read(db: Database, campaign: Campaign) -> list[Found]:
     """What is stored, from near to far."""
-    measured = table.half_trips(db, campaign.id, [SUITE])
+    measured = table.half_trips(db, campaign.id, [SUITE.name])
     lines = table.get(db, campaign.id)
     near = ("same_core", "same_socket", "other_socket", "other_node")
     return [

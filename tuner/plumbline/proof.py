@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,6 +56,13 @@ Outcomes = dict[tuple[str, int], str]
 TryOut = Callable[[str, int, Plan, Mapping[str, str]], Outcomes | Failed]
 
 
+class Unproven(NamedTuple):
+    """Of what nothing can be seen: `function`, where it is one, and a sentence."""
+
+    function: str
+    text: str
+
+
 class Proof(msgspec.Struct, frozen=True):
     """`statements` say how it is known; `problems` what is not in force (empty: all of it is);
     `unproven` what cannot be known. `missed` are the cells that no file decides, `tried` all that
@@ -62,7 +70,7 @@ class Proof(msgspec.Struct, frozen=True):
 
     statements: list[str] = []
     problems: list[str] = []
-    unproven: list[str] = []
+    unproven: list[Unproven] = []
     missed: list[PlanCase] = []
     tried: list[PlanCase] = []
 
@@ -132,7 +140,8 @@ def prove(
                     own = _cells([one for one in by_library if canary.concerns(one)], sizes)
                     _check(try_out, f"library-{number}", plan, canary, proof, own)
                 elif canary.one_of:
-                    proof.unproven.append(f"{canary.name}: no measured size is in its range")
+                    text = f"{canary.name}: no measured size is in its range"
+                    proof.unproven.append(Unproven("", text))
             _unproven(canaries, by_library, proof)
         if by_profile:
             original = _value(environment, PROFILE)
@@ -197,8 +206,11 @@ def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proo
         if found and set(found) == {"nothing"}:
             silent[winner.function] = None
     proof.unproven.extend(
-        f"{function}: nothing shows that the library reads what is set for it; it is silent about "
-        "what it does not take"
+        Unproven(
+            function,
+            f"{function}: nothing shows that the library reads what is set for it; it is silent "
+            "about what it does not take",
+        )
         for function in silent
     )
 

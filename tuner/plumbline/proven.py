@@ -3,7 +3,7 @@ launches are kept like any other, what they show is kept as events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -15,11 +15,11 @@ from plumbline.search import outcome
 from plumbline.workbench import Workbench
 from plumbline_db import runs
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import EVERY_FUNCTION, Winner
+from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 
 class Proven:
-    """`sizes` are the measured sizes by function; `event` keeps what is shown (kind, text)."""
+    """`sizes` are the measured sizes by function."""
 
     def __init__(
         self,
@@ -27,24 +27,23 @@ class Proven:
         bench: Workbench,
         plan: Plan,
         sizes: Mapping[str, Sequence[int]],
-        event: Callable[[str, str], None],
     ) -> None:
         self._lab = lab
         self._bench = bench
         self._plan = plan
         self._sizes = sizes
-        self._event = event
 
     def missed(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
         """Winners that are not in force where `environment` puts them. Raises PlumblineError when
         that is no single winner's doing."""
-        lab, suite = self._lab, f"confirm-{turn}"
-        with lab.starter.folder(f"{lab.campaign}/proof-{turn}") as folder:
+        lab, suite = self._lab, Suite("confirm", turn).name
+        proofs = Suite("proof", turn)
+        with lab.starter.folder(f"{lab.campaign}/{proofs.name}") as folder:
             evidence = proof.prove(
                 self._bench.family,
-                partial(self._try, f"proof-{turn}"),
+                partial(self._try, proofs),
                 self._plan,
                 environment,
                 winners,
@@ -62,7 +61,7 @@ class Proven:
                     "the exported files are not in force: " + "; ".join(evidence.problems)
                 )
             for problem in evidence.problems:
-                self._event("not in force", f"{suite}: {problem}")
+                lab.tell("not in force", problem, suite)
             return [
                 one
                 for one in winners
@@ -70,41 +69,43 @@ class Proven:
                 and proof.cell_of(one, self._sizes) in evidence.missed
             ]
         for statement in evidence.statements:
-            self._event("in force", f"{suite}: {statement}")
-        for sentence in evidence.unproven:
-            self._event("not proven", f"{suite}: {sentence}")
+            lab.tell("in force", statement, suite)
+        for function, text in evidence.unproven:
+            lab.tell("not proven", text, suite, function)
         return []
 
     def _not_started_with(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
         """Winners for the whole process that the library does not know of."""
-        found = []
+        found: list[Winner] = []
+        lab, suite = self._lab, Suite("confirm", turn).name
         for winner in winners:
             if winner.function != EVERY_FUNCTION:
                 continue
             what = outcome.label(winner.variant, winner.configuration)
             if self._bench.space.hot is None:
-                self._event("not proven", f"confirm-{turn}: {what}: the library does not say")
+                text = f"{what}: the library does not say"
+                lab.tell("not proven", text, suite, winner.function)
                 continue
-            try_out = partial(self._try, f"proof-{turn}")
+            try_out = partial(self._try, Suite("proof", turn))
             reason = proof.started_with(try_out, self._plan, environment, winner, self._sizes)
             if reason:
-                self._event("not in force", f"confirm-{turn}: {what}: {reason}")
+                lab.tell("not in force", f"{what}: {reason}", suite)
                 found.append(winner)
             else:
-                self._event("in force", f"confirm-{turn}: {what}: read back")
+                lab.tell("in force", f"{what}: read back", suite)
         return found
 
     def _try(
-        self, suite: str, name: str, number: int, plan: Plan, environment: Mapping[str, str]
+        self, suite: Suite, name: str, number: int, plan: Plan, environment: Mapping[str, str]
     ) -> proof.Outcomes | proof.Failed:
         """One launch for a proof, kept like any other."""
-        full = f"{suite}-{name}"
-        named = msgspec.structs.replace(plan, name=full)
-        done = self._lab.launch(full, number, named, environment)
+        own = suite.part(name)
+        named = msgspec.structs.replace(plan, name=own.name)
+        done = self._lab.launch(own, number, named, environment)
         run = done.run
         if run.outcome == "failed":
             return proof.Failed(run.reason, run.stderr, done.culprit, done.stored)
-        checks = runs.checks(self._lab.db, self._lab.campaign, full, number)
+        checks = runs.checks(self._lab.db, self._lab.campaign, own.name, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}

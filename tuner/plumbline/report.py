@@ -93,8 +93,8 @@ class Report(msgspec.Struct, frozen=True):
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""
         ours = {one.function for one in self.winners if one.variant == "default"}
-        texts = [one.text.partition(": ")[2] for one in self.events if one.kind == "not proven"]
-        return [text for text in dict.fromkeys(texts) if text.partition(":")[0] in ours]
+        said = [one for one in self.events if one.kind == "not proven"]
+        return list(dict.fromkeys(one.text for one in said if one.function in ours))
 
     def notes(self) -> list[str]:
         """What became of winners that are not among the winners, and what was (not) in force."""
@@ -110,7 +110,7 @@ class Report(msgspec.Struct, frozen=True):
             "left out",
             "site",
         )
-        return [f"{one.kind}: {one.text}" for one in self.events if one.kind in kinds]
+        return [f"{one.kind}: {one.said}" for one in self.events if one.kind in kinds]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
         elsewhere = [other.use for other in verdict.uses if other.verdict == "holds"]

@@ -16,11 +16,9 @@ from plumbline.search.cells import Target, index
 from plumbline.search.outcome import deciding, label
 from plumbline.settings.stored import settings_of
 from plumbline.verify.statistics import Comparison
-from plumbline_db import runs
+from plumbline_db import runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
-
-_PLAIN = "-default"  # ends the names of suites of the library as it is, beside those with the files
 
 
 class Cold(msgspec.Struct, frozen=True):
@@ -115,13 +113,9 @@ def cold(
     """Cells that were measured with and without the files of the confirmation `suite`."""
     settings = settings_of(campaign.settings)
     compare = tables.compare_of(settings)
-    names = dict.fromkeys(one.suite for one in runs.listing(db, campaign.id))
     ratios: dict[Target, list[float]] = {}
     seconds: dict[Target, list[float]] = {}
-    for plain in names:
-        tuned = plain.removesuffix(_PLAIN)
-        if tuned == plain or not (tuned == suite or tuned.startswith(f"{suite}-")):
-            continue
+    for tuned, plain in suites.in_turn(db, campaign.id, suite):
         ours = index(runs.medians(db, campaign.id, [tuned]))
         theirs = index(runs.medians(db, campaign.id, [plain]))
         cells = [target for target, one in theirs if one == DEFAULT]

@@ -14,9 +14,8 @@ from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
-from plumbline_db.cost import AFTERWARDS
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import PingPong
+from plumbline_db.records import EXPLAINING, PingPong
 
 FAR = "other_node"
 
@@ -24,7 +23,7 @@ FAR = "other_node"
 def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | None) -> twin.Twin:
     """Fitted to the farthest pairs of ranks that the campaign has. Raises UsageError where it has
     no ping-pongs."""
-    trips = hockney.half_trips(db, campaign, [pingpong.SUITE, AFTERWARDS])
+    trips = hockney.half_trips(db, campaign, [pingpong.SUITE.name, EXPLAINING])
     if not trips:
         have = [one.id for one in campaigns.every(db) if hockney.get(db, one.id)]
         raise UsageError(

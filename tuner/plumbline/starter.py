@@ -19,7 +19,7 @@ from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
 from plumbline.placement import Placement
 from plumbline.plan import named_in
-from plumbline_db import ndjson, scratch
+from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
     Begin,
@@ -155,7 +155,7 @@ class Starter:
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         """One launch of the plan `text`; `extra` is its environment beyond the clean one,
         `placement` another one than that of all launches."""
-        id, started = run_id(campaign, suite, sequence), _now()
+        id, started = runs.run_id(campaign, suite, sequence), _now()
         with self._launcher.folder(id) as folder:
             job = self._job(id, folder, text, extra, placement)
             done = self._launcher.run(self.family, self._installation, job)
@@ -177,7 +177,7 @@ class Starter:
         with contextlib.ExitStack() as folders:
             jobs = []
             for sequence, text in texts.items():
-                id = run_id(campaign, suite, sequence)
+                id = runs.run_id(campaign, suite, sequence)
                 folder = folders.enter_context(self._queue.folder(id))
                 jobs.append(self._job(id, folder, text, extra, placement))
             ends = self._queue.run_all(self.family, self._installation, jobs)
@@ -343,10 +343,6 @@ def case_in(reason: str) -> int | None:
     """The case that `with_case` has named."""
     found = _CASE.search(reason)
     return int(found[1]) if found else None
-
-
-def run_id(campaign: str, suite: str, sequence: int) -> str:
-    return f"{campaign}/{suite}-{sequence:03d}"
 
 
 def _now() -> str:

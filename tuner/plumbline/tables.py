@@ -1,8 +1,8 @@
 """Violation tables: which cases a table needs, the launches that fill it, the verdicts.
 
 A table is looked at after its first launches, and again after more of them for the cells that are
-still undecided, as its design says (verify/design.py). Launches of look 2 are the suite `NAME-2`,
-those of look 3 `NAME-3`: what is decided follows from what is stored."""
+still undecided, as its design says (verify/design.py). The launches of each look are a suite: what
+is decided follows from what is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import Medians, Verdict
+from plumbline_db.records import Medians, Suite, Verdict
 
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
@@ -103,11 +103,6 @@ def design_of(settings: Settings) -> design.Design:
     return design.over(settings.sampling.launches, settings.sampling.launches_max)
 
 
-def suite_of(suite: str, look: int) -> str:
-    """The launches that a look (0: the first one) adds."""
-    return suite if look == 0 else f"{suite}-{look + 1}"
-
-
 class Table:
     """A table under way. The launches of its first look are in the database when `look` is called
     first, those of the others when it is called again."""
@@ -118,7 +113,7 @@ class Table:
         stage: str,
         guidelines: Guidelines,
         settings: Settings,
-        suite: str,
+        suite: Suite,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`environment` is that of its launches."""
@@ -146,7 +141,7 @@ class Table:
     def look(self) -> list[Verdict]:
         """The verdicts that all launches so far allow. Raises PlumblineError when these launches
         differ in a factor that must be equal."""
-        suite = suite_of(self._suite, len(self._suites))
+        suite = self._suite.at(len(self._suites) + 1).name
         self._suites.append(suite)
         launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
         factors.require_joinable(factors.named(launches))
@@ -184,7 +179,7 @@ def decide(
     stage: str,
     guidelines: Guidelines,
     settings: Settings,
-    suite: str,
+    suite: Suite,
     environment: Mapping[str, str],
 ) -> list[Verdict]:
     """The final verdicts of a table whose first look's launches are there: launches are added for
@@ -204,7 +199,7 @@ def decide(
         # Its own orders and data: seeds go on where those of the last look end.
         seed = settings.sampling.seed + looks.launches[look - 1]
         full = msgspec.structs.replace(plan(settings, wanted), seed=seed)
-        Series(lab, suite_of(suite, look), full, environment).advance(more)
+        Series(lab, suite.at(look + 1), full, environment).advance(more)
         verdicts = table.look()
     return verdicts
 

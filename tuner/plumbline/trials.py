@@ -8,7 +8,7 @@ exported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from plumbline.search.fixed_point import is_part
 from plumbline.settings import Settings
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Winner
 
 # Of a rule with the campaign's own type; more where that is enough for every count of its range.
 CALLS = 1000
@@ -34,19 +34,17 @@ _BEYOND = 2  # a rule without an end is tried up to so many times the largest me
 
 class Trials:
     """Of the winners of one campaign; what went well is not tried again. `sizes` are the measured
-    sizes by function, `event` keeps what is shown (kind, text)."""
+    sizes by function."""
 
     def __init__(
         self,
         lab: Laboratory,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
-        event: Callable[[str, str], None],
     ) -> None:
         self._lab = lab
         self._settings = settings
         self._sizes = sizes
-        self._event = event
         self._right: list[Winner] = []
 
     def wrong(
@@ -62,10 +60,11 @@ class Trials:
         }
         if not cases:
             return []
-        lab, suite = self._lab, f"trial-{turn}"
+        lab, suite = self._lab, Suite("trial", turn)
         calls = sum(case.calls for case in cases)
         lab.progress.step(f"checking {counted(calls, 'result')} of {counted(len(fresh), 'winner')}")
-        plan = Plan(suite, self._settings.sampling.seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
+        seed = self._settings.sampling.seed
+        plan = Plan(suite.name, seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
         series = Series(lab, suite, plan, environment)
         series.advance()
         found = {
@@ -74,8 +73,8 @@ class Trials:
             if case in series.dropped
         }
         left = [case for case in cases if case not in series.dropped]
-        done = runs.listing(lab.db, lab.campaign, [suite])[-1]
-        for _, check in runs.checks(lab.db, lab.campaign, suite, done.sequence):
+        done = runs.listing(lab.db, lab.campaign, [suite.name])[-1]
+        for _, check in runs.checks(lab.db, lab.campaign, suite.name, done.sequence):
             if check.outcome != "ok":
                 case = left[check.case]
                 data = case.data or plan.data
@@ -85,10 +84,11 @@ class Trials:
         culprits = [one for one in wrong if not _is_around_another(one[0], wrong)]
         self._right += [one for one in fresh if not any(one is bad for bad, _ in wrong)]
         if not wrong:
-            self._event(
+            lab.tell(
                 "results checked",
-                f"confirm-{turn}: {counted(len(fresh), 'winner')}, {counted(calls, 'call')} at "
-                "volumes in their ranges: all results are right",
+                f"{counted(len(fresh), 'winner')}, {counted(calls, 'call')} at volumes in their "
+                "ranges: all results are right",
+                Suite("confirm", turn).name,
             )
         return list({id(winner): (winner, why) for winner, why in reversed(culprits)}.values())
 

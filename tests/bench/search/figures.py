@@ -15,7 +15,7 @@ from plumbline.measure import Laboratory
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
 from plumbline.settings import identity
-from plumbline_db import runs, searches
+from plumbline_db import runs, searches, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
 from plumbline_exporters import env
@@ -28,7 +28,6 @@ from .replay import Replay
 from .sweeps import Here
 from .truth import Cell, Regret, Truth
 
-SEARCH = "search"
 PRODUCT = "plumbline"
 
 
@@ -89,7 +88,8 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
             extra = proof.environment_of(script, starter.clean_environment())
             around = in_force(here, extra)
         launches = runs.listing(db, begun.id)
-        own = [one for one in launches if one.suite.startswith(SEARCH)]
+        known = suites.get(db, begun.id)
+        own = [one for one in launches if known[one.suite].stage == "search"]
         found = searches.all_searches(db, begun.id)
         return Replayed(
             len(own),

@@ -13,7 +13,8 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
 from plumbline.placement import Placement
 from plumbline.plan import PlanCase
-from plumbline.starter import Starter, ended, run_id, under_way, with_case
+from plumbline.starter import Starter, ended, under_way, with_case
+from plumbline_db import runs
 from plumbline_db.records import (
     Begin,
     Check,
@@ -119,7 +120,7 @@ class Replay(Starter):
             guilty = under_way(records)
             reason = ended(134) if guilty is None else with_case(ended(134), text, guilty)
         run = Run(
-            id=run_id(campaign, suite, sequence),
+            id=runs.run_id(campaign, suite, sequence),
             campaign=campaign,
             suite=suite,
             sequence=sequence,

@@ -345,8 +345,6 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     assert integrity.check(copy) == []
     copied = plumbline("results", "--json", "--db", copy).json
     assert copied == plumbline("results", "--json", "--db", database).json
-    said = plumbline("db", "migrate", "--db", copy)
-    assert (said.status, said.out) == (0, f"{copy}: migrated\n")
 
 
 def test_a_damaged_database_is_found(finished: Finished, tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ DAMAGED_READERS = (
     ["db", "check"],
     ["db", "check", "--json"],
     ["db", "backup", "copy.db"],
-    ["db", "migrate"],
 )
 
 
@@ -188,7 +187,7 @@ def test_no_database(words: list[str], tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [*READERS, ["campaign", *SMALL], ["db", "migrate"]])
+@pytest.mark.parametrize("words", [*READERS, ["campaign", *SMALL]])
 @pytest.mark.parametrize("kind", ["text", "sqlite"])
 def test_a_file_of_somebody_else(
     words: list[str],
@@ -249,7 +248,6 @@ def test_a_database_that_is_being_written(starter: SimulatedStarter, tmp_path: P
     with Database.open(path, write=True):
         said = plumbline("campaign", *SMALL, "--db", path)
         refused(said, 75, f"is being written by process {os.getpid()}", "try again")
-        refused(plumbline("db", "migrate", "--db", path), 75, "try again")
     assert starter.launches == []
 
 

@@ -27,7 +27,7 @@ from plumbline.starter import Starter
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 from tests.db import build
 from tests.tuner import fake_probe
 
@@ -246,9 +246,12 @@ def test_a_launch_that_is_not_taken_is_started_again(
     elsewhere.placement = Placement(nodes=2, ppn=2)
     for number in (1, 2):
         with pytest.raises(PlumblineError, match="2 nodes with 2 ranks each were asked for"):
-            Laboratory(db, campaign.id, elsewhere).launch("s", 0, NAMED, {})
+            Laboratory(db, campaign.id, elsewhere).launch(Suite("s"), 0, NAMED, {})
         assert len(scheduler.submitted()) == number
-    assert Laboratory(db, campaign.id, ranks).launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert (
+        Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, NAMED, {}).run.outcome
+        == "finished"
+    )
 
 
 def test_nodes_of_a_cluster_have_cores_of_their_own(
@@ -271,7 +274,7 @@ def test_events_are_stored_once(
     scheduler.fates("node")
     for _ in range(2):
         lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path), keep=True))
-        assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+        assert lab.launch(Suite("s"), 0, NAMED, {}).run.outcome == "finished"
     assert [one.kind for one in events.get(db, campaign.id)] == ["launch interrupted"]
 
 
@@ -288,7 +291,7 @@ def test_what_the_cluster_ends_is_started_again(
         pytest.skip("ids of Flux are never given again")
     scheduler.fates(fate)
     lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path)))
-    assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert lab.launch(Suite("s"), 0, NAMED, {}).run.outcome == "finished"
     assert [one.kind for one in events.get(db, campaign.id)] == [kind]
     assert len(scheduler.submitted()) == 2
 
@@ -448,7 +451,7 @@ def test_rounds_of_launches(
     text = f'if grep -q bytes=1024 "$2"; then {begun}; exit 1; fi; {good(tmp_path)}'
     for _ in range(2):
         lab = Laboratory(db, campaign.id, scheduler.starter(text, at_once=3))
-        series = Series(lab, "s", PLAN, {})
+        series = Series(lab, Suite("s"), PLAN, {})
         series.advance(4)
         assert series.dropped == {CASES[1]}
         kept = runs.listing(db, campaign.id)

@@ -19,7 +19,7 @@ from plumbline.starter import Starter
 from plumbline_db import runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Header
+from plumbline_db.records import Header, Suite
 from tests.db import build
 from tests.tuner.simulated import ROOT
 
@@ -121,13 +121,13 @@ def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
     ranks = starter(family, found, ppn=2 * machine.processing_units())
     campaign = build.started(db)
     lab = Laboratory(db, campaign.id, ranks)
-    lab.launch("before", 0, PLAN, {})
-    Series(lab, "accept-1", PLAN, {}, ranks.plain).advance(2)
-    lab.launch("before", 1, PLAN, {})
+    lab.launch(Suite("before"), 0, PLAN, {})
+    Series(lab, Suite("accept", 1), PLAN, {}, ranks.plain).advance(2)
+    lab.launch(Suite("before"), 1, PLAN, {})
     every = [launch.header.binding for launch in runs.surroundings(db, campaign.id)]
     assert every[0] == every[3] != every[1] == every[2]
     measured, accepted = started.lines(db, campaign.id)
     assert measured.endswith("--oversubscribe --bind-to core:overload-allowed")
     assert accepted.endswith("--oversubscribe")
     with pytest.raises(PlumblineError, match="binding"):
-        lab.launch("accept-1", 2, PLAN, {})
+        lab.launch(Suite("accept", 1), 2, PLAN, {})

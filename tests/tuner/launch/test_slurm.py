@@ -24,7 +24,7 @@ from plumbline.starter import Starter
 from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Run
+from plumbline_db.records import Campaign, Run, Suite
 from tests.slurm import Cluster
 from tests.tuner.fake_probe import COMMAND
 from tests.tuner.test_end_to_end import launches, plumbline, start
@@ -205,7 +205,7 @@ def both_slow_once(home: Path) -> str:
 
 def stored(db: Database, campaign: Campaign, ranks: Starter) -> Run:
     plan = Plan("s-000", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    return Laboratory(db, campaign.id, ranks).launch("s", 0, plan, {}).run
+    return Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, plan, {}).run
 
 
 def test_a_cancelled_job_is_started_again_once(

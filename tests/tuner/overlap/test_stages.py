@@ -42,7 +42,7 @@ def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
     assert sorted(starter.plans) == sorted(
         (f"overlap-{bench}{stage}", launch)
         for bench in ("sender", "receiver")
-        for stage in ("", "-2", "-3")
+        for stage in ("", "-look-02", "-look-03")
         for launch in range(3)
     )
     assert len(found) == 2 * 17 * 9

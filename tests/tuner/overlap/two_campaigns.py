@@ -51,13 +51,14 @@ def launch(
     db: Database, campaign: Campaign, bench: str, sequence: int, *, share: float, overlaps: bool
 ) -> None:
     """A message of a byte takes `share` of a nanosecond; times scatter by 0.4 %."""
-    run = build.run(suite_of(bench), sequence, campaign=campaign)
+    run = build.run(suite_of(bench).name, sequence, campaign=campaign)
     header, *_, footer = build.records(run, [])
     cells = [
         cell(number, bench, size, work, size * share, overlaps=overlaps)
         for number, (size, work) in enumerate((size, work) for size in SIZES for work in WORK)
     ]
-    runs.put(db, run, [header, OverlapLatency("start", [0] * 5), *cells, footer])
+    records = [header, OverlapLatency("start", [0] * 5), *cells, footer]
+    runs.put(db, run, records, suite_of(bench))
 
 
 def cell(

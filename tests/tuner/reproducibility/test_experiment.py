@@ -13,6 +13,7 @@ from plumbline.reproducibility import experiment
 from plumbline.reproducibility.experiment import PILOTS, Experiment, Outcome, Rank
 from plumbline.reproducibility.report import effect_table, report, spread_table
 from plumbline.reproducibility.settings import Settings, checked, full, quick
+from plumbline.settings import Settings as CampaignSettings
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -44,8 +45,8 @@ class Starters:
         self.made: dict[int, SimulatedStarter] = {}
         monkeypatch.setattr(loop, "starter", self.starter)
 
-    def starter(self, bench: object, settings: object) -> SimulatedStarter:
-        nprocs: int = settings.nprocs  # type: ignore[attr-defined]
+    def starter(self, bench: object, settings: CampaignSettings) -> SimulatedStarter:
+        nprocs = settings.ranks.nprocs
         self.made[nprocs] = SimulatedStarter(Costs(), nprocs=nprocs, **self.how)  # type: ignore[arg-type]
         return self.made[nprocs]
 

@@ -26,7 +26,7 @@ from plumbline.search.select import winners
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Trial
+from plumbline_db.records import Campaign, Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, forced, menu
 from tests.tuner.simulated import Costs, Interrupted
 
@@ -56,7 +56,7 @@ def race(
     refine: bool = False,
 ) -> dict[Target, list[Trial]]:
     lab = Laboratory(db, campaign.id, starter)
-    return Race(lab, menu(), PLAN, {}, effort, "search-1").run(targets, refine=refine)
+    return Race(lab, menu(), PLAN, {}, effort, Suite("search", 1)).run(targets, refine=refine)
 
 
 def by(trials: list[Trial], value: str) -> Trial:
@@ -136,7 +136,7 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
 ) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
     lab = Laboratory(db, campaign.id, exact(costs))
-    spent = Race(lab, menu(), PLAN, {}, EVERY, "search-1", has_time=lambda: False)
+    spent = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False)
     spent.run(THREE, refine=False)
     assert not [one for one in runs.listing(db, campaign.id) if one.environment]
     for target in THREE:
@@ -258,12 +258,12 @@ def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -
     starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
     lab = Laboratory(db, campaign.id, starter)
     past = Past(Evidence(exact=True))
-    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1", past=past)
+    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
     assert first.knows_more
     trials = first.run([BCAST], refine=False, along=[REDUCE])
     assert trials.keys() == {BCAST}
     launched = len(starter.launches)
-    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-2", past=past)
+    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 2), past=past)
     without = {REDUCE: menu().mockups("MPI_Reduce")}
     found = second.run([REDUCE], refine=False, without=without)
     assert len(starter.launches) == launched and second.suites == []
@@ -275,7 +275,7 @@ def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
 ) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
     lab = Laboratory(db, campaign.id, exact(Costs()))
-    race = Race(lab, menu(), PLAN, {}, EVERY, "search-1")
+    race = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1))
     race.run([wanted, beside], refine=False, beside=[beside])
     assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
 
@@ -286,7 +286,7 @@ def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
     """gather_binomial sends what the library's binomial does."""
     cell = Target("MPI_Gather", 64)
     lab = Laboratory(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
-    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
+    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
     trials = race.run([cell], refine=False)[cell]
     out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
     assert "binomial" in out and "linear_sync" not in out

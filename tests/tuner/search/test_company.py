@@ -23,9 +23,9 @@ from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.rounds import Rounds
 from plumbline.search.space_file import for_library
 from plumbline.settings.campaign_file import load
-from plumbline_db import runs
+from plumbline_db import events, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Trial
+from plumbline_db.records import Campaign, Suite, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, forced, menu
 from tests.tuner.simulated import GUIDELINES, Costs, Rules
@@ -155,7 +155,7 @@ def race(
     db: Database, campaign: Campaign, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
     lab = Laboratory(db, campaign.id, starter)
-    one = Race(lab, menu(), PLAN, {}, effort, "search-1", company=company)
+    one = Race(lab, menu(), PLAN, {}, effort, Suite("search", 1), company=company)
     return one.run([BCAST, REDUCE], refine=False)
 
 
@@ -217,13 +217,8 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     lab = Laboratory(db, campaign.id, Touching(costs))
     plan, sizes = tables.plan(settings, []), {one.function: [one.bytes] for one in (BCAST, REDUCE)}
-    told: list[tuple[str, str]] = []
-
-    def event(kind: str, text: str) -> None:
-        told.append((kind, text))
-
     budget = Budget(lab, settings)
-    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), event, budget)
+    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), budget)
     table = [
         build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
         for one in (BCAST, REDUCE)
@@ -232,7 +227,7 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
     plans = [one.plan for one in runs.listing(db, campaign.id)]
     assert plan.harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)
-    said = [text for kind, text in told if kind == "measured alone"]
+    said = [one.said for one in events.get(db, campaign.id) if one.kind == "measured alone"]
     assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")
 
 

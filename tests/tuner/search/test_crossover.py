@@ -267,9 +267,7 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         lab = Laboratory(db, campaign.id, starter)
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
-        rounds = Rounds(
-            lab, menu(), plan, settings, sizes, order, lambda *_: None, Budget(lab, settings)
-        )
+        rounds = Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

@@ -18,14 +18,14 @@ from plumbline.search.space import Algorithm, FunctionSpace
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Trial
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
 from plumbline_exporters import mv2_ranges
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
 
 EFFORT = Effort()
-LOOK_1, LOOK_2 = "search-1-look-01", "search-1-look-02"
+LOOK_1, LOOK_2 = "search-1", "search-1-look-02"
 BCAST = Target("MPI_Bcast", 65536)
 PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
@@ -58,7 +58,7 @@ class Ran:
         refine: bool = True,
     ) -> None:
         lab = Laboratory(db, campaign.id, starter)
-        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
         self.trials = self.race.run(targets, refine=refine)
         self.runs = runs.listing(db, campaign.id)
 
@@ -82,7 +82,8 @@ def by(trials: list[Trial], value: str) -> list[Trial]:
 def test_every_look_has_the_default_and_a_duplicate(db: Database, campaign: Campaign) -> None:
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
     suites = [one.suite for one in ran.runs]
-    assert suites == ran.race.suites == [f"search-1-look-{n + 1:02d}" for n in range(len(suites))]
+    expected = [Suite("search", 1, look=n + 1).name for n in range(len(suites))]
+    assert suites == ran.race.suites == expected
     for suite in suites:
         entered = ran.entered(suite)
         assert (BCAST, DEFAULT, "default") in entered
@@ -183,7 +184,7 @@ def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Cam
     target = Target("MPI_Bcast", 4096)
     bound = Bound("GL1@4096", BCAST)
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
     assert race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
@@ -201,7 +202,7 @@ def test_a_bound_that_holds_ends_the_race(db: Database, campaign: Campaign) -> N
     target = Target("MPI_Reduce", 4096)
     bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     assert race.reasons[target].startswith("the bound holds (0.")
     assert "in 6 launches" in race.reasons[target]
@@ -237,7 +238,7 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
         }
     )
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     trials = race.run([wanted, beside], refine=True, beside=[beside])
     known = {value for one in trials[beside] for value in one.knobs.values()}
     assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
@@ -281,7 +282,9 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
     sizes = [64, 1024, 16384, 65536]
     targets = [Target("MPI_Bcast", size) for size in sizes]
     offered = Menu(space, build.LIBRARY, {}, [], 4)
-    race = Race(Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, "search-1")
+    race = Race(
+        Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1)
+    )
     trials = race.run(targets, refine=True)
     opened_by = {one: ["GL1"] for one in targets}
     (found,) = winners(

@@ -40,7 +40,7 @@ COMMANDS = {
     "check": "Check the winners by programs that users would take.",
     "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and pages from the database.",
-    "db": "Check, back up or migrate the database.",
+    "db": "Check the database, or back it up.",
 }
 
 

@@ -193,7 +193,7 @@ def _shown(database: Path, campaign: Campaign, found: list[Line]) -> list[Render
     with _open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
-        notes = [f"{one.kind}: {one.text}" for one in events.get(db, campaign.id)]
+        notes = [f"{one.kind}: {one.said}" for one in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
     for one in found:
         table.add_row(one.guideline, one.bench, str(one.bytes), one.lhs, *_cells(one.before))

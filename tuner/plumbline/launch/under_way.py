@@ -234,8 +234,8 @@ class UnderWay:
 
     def _event(self, kind: str, text: str) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        text = f"{self.job.id}: {text}; attempt {self.attempt + 1} follows"
-        self.files.add(Event(time=now, kind=kind, text=text))
+        text = f"{text}; attempt {self.attempt + 1} follows"
+        self.files.add(Event(time=now, kind=kind, text=text, run=self.job.id))
 
     def _no_result(self, state: State) -> str:
         if self.files.is_cut():

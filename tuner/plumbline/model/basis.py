@@ -16,12 +16,11 @@ from plumbline import hockney
 from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.cost import AFTERWARDS
-from plumbline_db.records import Campaign, Hockney, Medians
+from plumbline_db.records import EXPLAINING, Campaign, Hockney, Medians, Suite
 
 from .costs import Network, Piece
 
-SUITE = AFTERWARDS
+SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
 FLOODS = {"in": ("MPI_Gather", "gather_naive_irecv"), "out": ("MPI_Scatter", "scatter_naive_isend")}
 _NEAR_TO_FAR = ("same_core", "same_socket", "other_socket", "other_node")
@@ -50,10 +49,10 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
         return None
     pair = max({one.pair for one in lines}, key=_NEAR_TO_FAR.index)
     used = in_force([one for one in lines if one.pair == pair])
-    trips = [one for one in table.half_trips(db, campaign.id, [SUITE]) if one.pair == pair]
+    trips = [one for one in table.half_trips(db, campaign.id, [SUITE.name]) if one.pair == pair]
     measured = tuple((float(one.bytes), statistics.median(one.seconds)) for one in trips)
     network = Network(_pieces(used), measured)
-    medians = runs.medians(db, campaign.id, [SUITE])
+    medians = runs.medians(db, campaign.id, [SUITE.name])
     gamma = _gamma(medians)
     gaps = {way: _gap(medians, campaign.nprocs, network, way) for way in FLOODS}
     missing = [] if gamma is not None else ["γ, so that reductions are left out of predictions"]

@@ -16,12 +16,11 @@ from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
 from plumbline.settings import Settings, stored
 from plumbline.settling import until_settled
-from plumbline_db import events, machines, searches, verdicts
 from plumbline_db import hockney as table
+from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Trial
-from plumbline_exporters.bundle import SITE_RULES
 
 from . import traffic
 from .basis import FLOODS, INSIDE, SUITE
@@ -42,7 +41,7 @@ def plan(settings: Settings) -> Plan:
     ]
     simulated = settings.ranks.simulate is not None
     found = Plan(
-        name=SUITE,
+        name=SUITE.name,
         seed=settings.sampling.seed,
         cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
         data=data,
@@ -87,11 +86,10 @@ def measure(
     lab = Laboratory(db, campaign.id, starter, progress)
     lab.progress.step("messages to and fro, reductions inside a rank")
     Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
-    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE])))
+    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
     # Beneath rules of the site no algorithm can be forced in every version.
-    over_rules = any(one.kind == SITE_RULES for one in events.get(db, campaign.id))
     asks = traffic.COUNTS in bench.knobs and campaign.nprocs <= traffic.MOST_RANKS
-    if asks and not over_rules:
+    if asks and campaign.site_rules is None:
         lab.progress.step("who sends how much to whom")
         traffic.observe(lab, settings, _violated(db, campaign), bench.space.hot_environment)
 

@@ -19,7 +19,7 @@ from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Run, Trial
+from plumbline_db.records import Run, Suite, Trial
 
 from .basis import SUITE
 
@@ -38,9 +38,10 @@ Matrix = dict[tuple[int, int], tuple[int, int]]
 """Messages and bytes by sender and receiver."""
 
 
-def suite(target: Target, position: int) -> str:
+def suite(target: Target, position: int) -> Suite:
     """Of the default (0), or of a candidate by its place among those to try."""
-    return f"{SUITE}-{target.function.removeprefix('MPI_')}-{target.bytes}-{position}"
+    cell = f"{target.function.removeprefix('MPI_')}-{target.bytes}"
+    return SUITE.part(cell).of(str(position))
 
 
 def to_try(trials: Sequence[Trial]) -> list[Trial]:
@@ -70,11 +71,11 @@ def default_sends(
     db: Database, campaign: str, target: Target, trials: Sequence[Trial]
 ) -> tuple[bool, Trial | None]:
     """Whether the library was asked, and the candidate that sends what the default sends."""
-    default = _stored(db, campaign, suite(target, 0))
+    default = _stored(db, campaign, suite(target, 0).name)
     if default is None:
         return False, None
     for position, trial in enumerate(to_try(trials), 1):
-        found = _stored(db, campaign, suite(target, position))
+        found = _stored(db, campaign, suite(target, position).name)
         if found is not None and same(found, default):
             return True, trial
     return True, None
@@ -126,7 +127,7 @@ def _launched(
     knobs: Mapping[str, str],
     hot: Mapping[str, str],
 ) -> Matrix | None:
-    name = suite(target, position)
+    own = suite(target, position)
     case = PlanCase(
         target.function,
         target.bytes,
@@ -134,7 +135,7 @@ def _launched(
         plain_duplicate=not knobs,
     )
     plan = Plan(
-        name=name,
+        name=own.name,
         seed=settings.sampling.seed,
         cases=(case,),
         data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
@@ -146,7 +147,7 @@ def _launched(
     )
     texts: list[str] = []
     for sequence in range(TRIES):
-        run = lab.launch(name, sequence, plan, dict(hot) | ENVIRONMENT).run
+        run = lab.launch(own, sequence, plan, dict(hot) | ENVIRONMENT).run
         texts += [run.stderr] if run.outcome == "finished" else []
         found = agreed(texts)
         if found is not None or run.outcome == "failed" or _COUNTED not in run.stderr:

@@ -25,7 +25,7 @@ from plumbline.words import counted
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency
+from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency, Suite
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
@@ -259,8 +259,8 @@ def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | 
     return plan(settings, bench, chosen) if chosen else None
 
 
-def suite_of(bench: str, stage: int = 1) -> str:
-    return f"overlap-{bench}" + (f"-{stage}" if stage > 1 else "")
+def suite_of(bench: str, stage: int = 1) -> Suite:
+    return Suite("overlap", step=bench, look=stage)
 
 
 def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
@@ -276,7 +276,7 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
 
 
 def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int]) -> list[Cell]:
-    suites = [suite_of(bench, stage) for stage in stages]
+    suites = [suite_of(bench, stage).name for stage in stages]
     by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
     for launched in runs.listing(db, campaign.id, suites):
         if launched.outcome == "finished":

@@ -17,7 +17,7 @@ from plumbline.settings import identity
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap
+from plumbline_db.records import Campaign, Overlap, Suite
 
 _LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
 _ASK_NS = 10_000
@@ -130,13 +130,13 @@ def _read(db: Database, campaign: Campaign) -> Found:
     return found
 
 
-def _suite(number: int) -> str:
-    return f"thresholds-{number}"
+def _suite(number: int) -> Suite:
+    return Suite("thresholds", look=number + 1)
 
 
 def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     """Whether sends return early, by size; nothing where there was no such launch."""
-    launched = runs.listing(db, campaign.id, [_suite(number)])
+    launched = runs.listing(db, campaign.id, [_suite(number).name])
     done = [one.id for one in launched if one.outcome == "finished"]
     records = overlaps.of_launch(db, done[-1]) if done else []
     delivered.require(records)

@@ -32,7 +32,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, li
         Series(lab, suite.suite_of(bench), plan(settings, bench), environment).advance()
         launched = [
             one
-            for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench)])
+            for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
             if one.outcome == "finished"
         ]
         found[bench] = measurements.records(lab.db, launched[-1].id)

@@ -30,11 +30,12 @@ from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline.workbench import Workbench
-from plumbline_db import campaigns, events, overlaps, runs, verdicts, winners
+from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Medians, Verdict, Winner
+from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner
 
 _PILOT = 2  # launches
+_SEARCH, _CONFIRM = Suite("search"), Suite("confirm")
 LEAST_NS = 1_000  # of work that is as long as a message
 _PROOF = {"MPI_Bcast": [8]}  # a call by which a launch is read back
 
@@ -178,10 +179,10 @@ class Loop:
         lab, settings = self._lab, self._settings
         grid = self._grid()
         lab.progress.step("overlap: measuring the library as it is")
-        Series(lab, "before", plan_of(grid, settings.sampling.seed), {}).advance(
-            settings.sampling.launches
-        )
-        before = decide(lab, grid, self._guidelines, settings, "before", "before", {})
+        own = Suite("before")
+        first = plan_of(grid, settings.sampling.seed)
+        Series(lab, own, first, {}).advance(settings.sampling.launches)
+        before = decide(lab, grid, self._guidelines, settings, "before", own, {})
         verdicts.put(lab.db, lab.campaign, "before", before)
         after, kept = before, list[Winner]()
         violated = [one for one in before if one.verdict == "violated"]
@@ -201,7 +202,7 @@ class Loop:
     def _grid(self) -> Grid:
         lab, asked = self._lab, self._asked
         lab.progress.step("overlap: how long messages take")
-        Series(lab, "pilot", pilot_plan(asked, self._settings), {}).advance(_PILOT)
+        Series(lab, Suite("pilot"), pilot_plan(asked, self._settings), {}).advance(_PILOT)
         sides.require_delivered(lab.db, lab.campaign, ["pilot"])
         own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
@@ -210,11 +211,11 @@ class Loop:
         settings = self._settings
         values, left_out = tried(self._bench, self._asked, settings)
         for knob in left_out:
-            self._event("left out", f"{knob} needs a spare core for each rank; there is none")
-        entered, best = objective.race("search", values, {})
+            self._lab.tell("left out", f"{knob} needs a spare core for each rank; there is none")
+        entered, best = objective.race(_SEARCH, values, {})
         nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
         opened = [named(one) for one in violated]
-        objective.record(1, "search", entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
+        objective.record(1, _SEARCH, entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
         return None if best is None else objective.winner(best, nprocs, ppn, opened)
 
     def _confirm(
@@ -222,12 +223,12 @@ class Loop:
     ) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
         lab, settings = self._lab, self._settings
-        self._files.stage("confirm")
+        self._files.stage(_CONFIRM.name)
         self._files.write([winner])
         environment = self._files.environment()
         lab.progress.step("overlap: confirming the winner, with the exported files in force")
         short = tables.plan(settings, [])
-        proven = Proven(lab, self._bench, short, _PROOF, self._event)
+        proven = Proven(lab, self._bench, short, _PROOF)
         if proven.missed(1, [winner], environment):
             return self._dropped(winner, "not in force with the exported files", before)
         found, ratios = self._pairs(objective, environment)
@@ -239,7 +240,7 @@ class Loop:
             return self._dropped(winner, f"slower: {where}", before)
         if found is None or found.high is None or found.high >= 1:
             return self._dropped(winner, "no gain is left with the exported files", before)
-        after = decide(lab, grid, self._guidelines, settings, "after", "confirm", environment)
+        after = decide(lab, grid, self._guidelines, settings, "after", _CONFIRM, environment)
         left = {named(one) for one in after if one.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
@@ -259,7 +260,7 @@ class Loop:
         design, found = tables.design_of(settings), None
         ratios: dict[Side, list[float]] = {}
         for look in range(design.looks):
-            suite = "confirm" if look == 0 else f"confirm-pairs-{look + 1}"
+            suite = _CONFIRM.part("pairs").at(look + 1) if look else _CONFIRM
             seed = settings.sampling.seed + (design.launches[look - 1] if look else 0)
             fresh = self._turns(objective, suite, design.new_launches(look), environment, seed)
             ratios = {
@@ -279,7 +280,7 @@ class Loop:
     def _turns(
         self,
         objective: Objective,
-        suite: str,
+        suite: Suite,
         count: int,
         environment: Mapping[str, str],
         seed: int,
@@ -287,14 +288,12 @@ class Loop:
     ) -> dict[Side, list[float]]:
         full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
         tuned = Series(self._lab, suite, full, environment)
-        plain = Series(self._lab, f"{suite}-default", full, {})
+        plain = Series(self._lab, suite.beside(), full, {})
         for _ in range(count):
             tuned.advance()
             plain.advance()
-        ours, theirs = (
-            objective.seconds(suite, AS_IT_IS),
-            objective.seconds(f"{suite}-default", AS_IT_IS),
-        )
+        ours = objective.seconds(suite.name, AS_IT_IS)
+        theirs = objective.seconds(suite.beside().name, AS_IT_IS)
         return {
             side: [
                 math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)
@@ -315,23 +314,16 @@ class Loop:
         settings = self._settings
         cells = plan(grid.cells(harm), settings.sampling.seed)
         seed = settings.sampling.seed + settings.sampling.launches_max
-        fresh = self._turns(
-            objective, "confirm-again", settings.sampling.launches, environment, seed, cells
-        )
+        again, launches = _CONFIRM.part("again"), settings.sampling.launches
+        fresh = self._turns(objective, again, launches, environment, seed, cells)
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
 
     def _dropped(
         self, winner: Winner, why: str, before: list[Verdict]
     ) -> tuple[list[Verdict], list[Winner]]:
         what = label(winner.variant, winner.configuration)
-        self._event("winner dropped", f"confirm: {what}: {why}")
+        self._lab.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
         return before, []
-
-    def _event(self, kind: str, text: str) -> None:
-        """Kept once, also when the run is replayed."""
-        db, campaign = self._lab.db, self._campaign.id
-        if (kind, text) not in {(one.kind, one.text) for one in events.get(db, campaign)}:
-            events.put(db, campaign, Event(time=identity.now(), kind=kind, text=text))
 
 
 def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> Grid:
@@ -358,7 +350,7 @@ def decide(
     guidelines: Guidelines,
     settings: Settings,
     stage: str,
-    suite: str,
+    suite: Suite,
     environment: Mapping[str, str],
 ) -> list[Verdict]:
     """The verdicts of a table whose first look's launches, the suite, are there: launches are added
@@ -373,7 +365,7 @@ def decide(
             alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
         ),
     )
-    suites = [suite]
+    suites = [suite.name]
     for look in range(design.looks):
         if look:
             wanted = table.open_sides()
@@ -381,9 +373,10 @@ def decide(
                 break
             more = design.new_launches(look)
             lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
-            suites.append(tables.suite_of(suite, look))
+            own = suite.at(look + 1)
+            suites.append(own.name)
             seed = settings.sampling.seed + design.launches[look - 1]
-            Series(lab, suites[-1], plan(grid.cells(wanted), seed), environment).advance(more)
+            Series(lab, own, plan(grid.cells(wanted), seed), environment).advance(more)
         launches = runs.surroundings(lab.db, lab.campaign, suites)
         factors.require_joinable(factors.named(launches))
         sides.require_delivered(lab.db, lab.campaign, suites[-1:])

@@ -32,7 +32,7 @@ from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 
 # A budget ends the trials no earlier, as a spread of fewer says little.
 LEAST_TRIALS = 3
@@ -187,7 +187,7 @@ class _Series:
     """Launches of one suite until as many have finished as are wanted; failed ones are passed by.
     What was measured stays in the database and is read launch by launch."""
 
-    def __init__(self, lab: Laboratory, suite: str) -> None:
+    def __init__(self, lab: Laboratory, suite: Suite) -> None:
         self._lab = lab
         self._suite = suite
         self._sequence = 0
@@ -198,10 +198,10 @@ class _Series:
         while True:
             sequence = self._sequence
             self._sequence += 1
-            named = msgspec.structs.replace(plan, name=f"{self._suite}-{sequence:03d}")
+            named = msgspec.structs.replace(plan, name=self._suite.launch(sequence))
             outcome = self._lab.launch(self._suite, sequence, named, {})
             if outcome.run.outcome == "finished":
-                return cases.samples(self._lab.db, self._lab.campaign, self._suite, sequence)
+                return cases.samples(self._lab.db, self._lab.campaign, self._suite.name, sequence)
             failures += not outcome.stored
             if failures == 3:
                 blame = ""
@@ -212,7 +212,8 @@ class _Series:
                         "--functions or --sizes. "
                     )
                 raise PlumblineError(
-                    f"three launches of {self._suite} failed, the last one: {outcome.run.reason}\n"
+                    f"three launches of {self._suite.name} failed, the last one: "
+                    f"{outcome.run.reason}\n"
                     f"{outcome.run.stderr[-1500:].strip()}\n{blame}"
                     "`plumbline doctor` tries the steps one by one; the same command goes on"
                 )
@@ -225,8 +226,8 @@ class _Effects:
         self.rank = rank
         self._settings = settings
         self._cells = settings.effect_cells(rank.nprocs)
-        self._pilots = _Series(rank.lab, "pilot")
-        self._launches = _Series(rank.lab, "effects")
+        self._pilots = _Series(rank.lab, Suite("pilot"))
+        self._launches = _Series(rank.lab, Suite("effects"))
         self._recent: list[deque[float]] = [deque(maxlen=RECENT) for _ in self._cells]
         self._medians: list[list[float]] = [[] for _ in self._cells]
         # by estimator, cell and effect (0: the twin): log ratios, one a launch
@@ -290,13 +291,13 @@ class _Trials:
         self.rank = rank
         self._settings = settings
         self._cells = settings.spread_cells(rank.nprocs)
-        self._plain = {name: _Series(rank.lab, f"plain-{name}") for name in spread.PLAIN}
+        self._plain = {name: _Series(rank.lab, Suite("plain", step=name)) for name in spread.PLAIN}
         self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
         self._ours: list[list[dict[int, float]]] = []
         self._series: _Series
 
     def begin(self, trial: int) -> None:
-        self._series = _Series(self.rank.lab, f"trial-{trial:03d}")
+        self._series = _Series(self.rank.lab, Suite("trial", step=f"{trial:03d}"))
         self._ours.append([])
 
     def plain(self, scheme: str, trial: int) -> float:

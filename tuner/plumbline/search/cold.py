@@ -22,7 +22,7 @@ from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import NO_END
 from plumbline_db import runs
-from plumbline_db.records import Run
+from plumbline_db.records import Run, Suite
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target, index
@@ -44,7 +44,7 @@ class Setting(msgspec.Struct):
     `cells`. `references`: cells of other functions whose defaults stand beside them. `rounds` are
     those of its finished launches, in order; None for one that is not to be looked at."""
 
-    suite: str
+    suite: Suite
     chosen: dict[str, Candidate]
     cells: list[Target]
     references: list[Target] = []
@@ -55,7 +55,8 @@ class Setting(msgspec.Struct):
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
         chosen = {name: self.chosen[name] for name in functions}
         cells = [one for one in self.cells if one.function in chosen]
-        return Setting(self.suite + mark, chosen, cells, self.references)
+        suite = msgspec.structs.replace(self.suite, arm=self.suite.arm + mark)
+        return Setting(suite, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
         return {
@@ -101,7 +102,7 @@ class ColdHeat:
     def __init__(
         self,
         lab: Laboratory,
-        suite: str,
+        suite: Suite,
         plan: Plan,
         environment: Mapping[str, str],
         entries: Entries,
@@ -125,13 +126,13 @@ class ColdHeat:
             left = [one for one in references if company.unchanged(one.function, chosen)]
             turn = _REFERENCES * number % max(1, len(left))
             beside = [*left[turn:], *left[:turn]][:_REFERENCES]
-            name = f"{suite}-cold-{number + 1:02d}"
-            self._active.append(Setting(name, chosen, cells, beside))
+            own = suite.of(f"cold-{number + 1:02d}")
+            self._active.append(Setting(own, chosen, cells, beside))
         self._all = list(self._active)
 
     @property
     def suites(self) -> list[str]:
-        return [one.suite for one in self._all if one.sequence]
+        return [one.suite.name for one in self._all if one.sequence]
 
     @property
     def shared(self) -> list[dict[str, Candidate]]:
@@ -181,8 +182,8 @@ class ColdHeat:
     ) -> Iterator[tuple[Setting, Target, float]]:
         lab = self._lab
         for setting in self._all:
-            here = index(runs.medians(lab.db, lab.campaign, [setting.suite]))
-            for run, number in zip(_finished(lab, setting.suite), setting.rounds, strict=True):
+            here = index(runs.medians(lab.db, lab.campaign, [setting.suite.name]))
+            for run, number in zip(_finished(lab, setting.suite.name), setting.rounds, strict=True):
                 if number is None:
                     continue
                 logs = {
@@ -215,7 +216,7 @@ class ColdHeat:
         cases += [DEFAULT.case(one.function, one.bytes) for one in setting.references]
         plan = msgspec.structs.replace(
             self._plan,
-            name=f"{setting.suite}-{setting.sequence:03d}",
+            name=setting.suite.launch(setting.sequence),
             seed=self._plan.seed + setting.sequence,
             cases=tuple(dict.fromkeys(cases)),
         )
@@ -274,7 +275,7 @@ class ColdHeat:
         own call says so of this one."""
         lab = self._lab
         found: dict[Target, Flaw] = {}
-        checks = runs.checks(lab.db, lab.campaign, setting.suite, setting.sequence - 1)
+        checks = runs.checks(lab.db, lab.campaign, setting.suite.name, setting.sequence - 1)
         for case, check in checks:
             target = Target(case.function, case.bytes)
             if check.outcome == "ok" or target in {*found, *setting.references}:

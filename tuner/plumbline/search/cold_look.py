@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan
+from plumbline_db.records import Suite
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target
@@ -54,13 +55,13 @@ class ColdLook:
             target for target, one in plain if one == DEFAULT and target.function != "MPI_Barrier"
         )
 
-    def run(self, suite: str, entered: Entries) -> Ratios:
+    def run(self, suite: Suite, entered: Entries) -> Ratios:
         heat = self._heat(suite, entered)
         found = heat.ratios([self._plain])
         sample = self._company.sample(heat.shared, found)
         heats = [heat]
         if sample:
-            heats.append(self._heat(f"{suite}-alone", sample))
+            heats.append(self._heat(suite.of("alone"), sample))
             self._compare(found, heats[-1].ratios([self._plain]), sample)
         for one in heats:
             for function, logs in one.touched([self._plain]).items():
@@ -71,12 +72,12 @@ class ColdLook:
                 for target, those in entered.items()
                 if target.function in self.touched
             }
-            alone = self._heat(f"{suite}-apart", again).ratios([self._plain])
+            alone = self._heat(suite.of("apart"), again).ratios([self._plain])
             found = {one: of for one, of in found.items() if one.function not in self.touched}
             found |= alone
         return found
 
-    def _heat(self, suite: str, entries: Entries) -> ColdHeat:
+    def _heat(self, suite: Suite, entries: Entries) -> ColdHeat:
         heat = ColdHeat(
             self._lab,
             suite,

@@ -13,7 +13,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
-from plumbline_db.records import Trial
+from plumbline_db.records import Suite, Trial
 
 from . import plausible
 from .candidates import DEFAULT, Candidate, Menu
@@ -43,7 +43,7 @@ class Heats:
         menu: Menu,
         plan: Plan,
         environment: Mapping[str, str],
-        suite: str,
+        suite: Suite,
         past: Past,
         go_on: Callable[[], bool] = lambda: True,
         *,
@@ -74,7 +74,7 @@ class Heats:
         if not (hot or cold or any(self._lacks_default(one) for one in entries if entries[one])):
             return False
         self._looks += 1
-        suite = f"{self._suite}-look-{self._looks:02d}"
+        suite = self._suite.at(self._looks)
         # Its own orders and data.
         plan = msgspec.structs.replace(
             self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
@@ -194,7 +194,7 @@ class Heats:
         cell = Target(case.function, case.bytes), Candidate(case.variant, case.configuration)
         return not (self.evidence.exact and self.evidence.knows(*cell))
 
-    def _hot(self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
+    def _hot(self, suite: Suite, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
         cases = list(cases)
         default = next(
             (one for one in cases if one.variant == "default" and not one.configuration), None
@@ -206,7 +206,7 @@ class Heats:
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
         series = Series(self._lab, suite, plan, self._environment)
         series.advance()
-        self.suites.append(suite)
+        self.suites.append(suite.name)
         running = {(target, one) for target, those in entered.items() for one in those}
         lab = self._lab
         for one in plan.cases:
@@ -216,13 +216,13 @@ class Heats:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
                 self.fail(*cell, Flaw("failed", why))
-        for run in runs.listing(lab.db, lab.campaign, [suite]):
-            for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence):
+        for run in runs.listing(lab.db, lab.campaign, [suite.name]):
+            for case, check in runs.checks(lab.db, lab.campaign, suite.name, run.sequence):
                 candidate = Candidate(case.variant, Configuration.of(case.knobs))
                 cell = Target(case.function, case.bytes), candidate
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
-        found = runs.launch_samples(lab.db, lab.campaign, [suite])
+        found = runs.launch_samples(lab.db, lab.campaign, [suite.name])
         self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
         self._launch = max((run for one in found for run in one.runs), default=self._launch)
@@ -247,7 +247,7 @@ class Heats:
 
     def _cold(
         self,
-        suite: str,
+        suite: Suite,
         plan: Plan,
         entered: Entries,
         anchors: Mapping[Target, Sequence[str]],

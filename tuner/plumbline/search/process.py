@@ -18,7 +18,7 @@ from plumbline.plan import Plan, PlanCase
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Winner
+from plumbline_db.records import Suite, Winner
 
 from .candidates import DEFAULT, Candidate
 from .cells import Target, index
@@ -137,7 +137,7 @@ class ProcessWide(Turns[Target]):
     ) -> list[Winner]:
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
-        suite = f"process-{number}"
+        suite = Suite("process", number)
         heats = HEATS if self._settings.ranks.simulate is None else _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, heats)
         nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn

@@ -17,7 +17,7 @@ from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.verify.statistics import Comparison
 from plumbline.words import counted
-from plumbline_db.records import Trial
+from plumbline_db.records import Suite, Trial
 from plumbline_exporters import mv2_ranges
 
 from . import neighbours, ranged
@@ -50,7 +50,7 @@ class Race:
         plan: Plan,
         environment: Mapping[str, str],
         effort: Effort,
-        suite: str,
+        suite: Suite,
         *,
         past: Past | None = None,
         before: Evidence | None = None,

@@ -15,7 +15,7 @@ from plumbline.measure import IN_A_ROW, Laboratory, culprit
 from plumbline.plan import Plan, PlanCase
 from plumbline.words import counted
 from plumbline_db import runs
-from plumbline_db.records import Search, Trial
+from plumbline_db.records import Search, Suite, Trial
 
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target, index
@@ -39,11 +39,11 @@ def rescue(
     candidates = [one for one in menu.first(function) if one.is_knobs]
     name = function.removeprefix("MPI_").lower()
     tried: dict[Candidate, dict[Target, Tried]] = {}
-    suites: list[str] = []
+    suites: list[Suite] = []
     for place, candidate in enumerate(candidates, 1):
         if not has_time():
             break
-        suites.append(f"search-{number}-aside-{name}-{place:02d}")
+        suites.append(Suite("search", number, f"aside-{name}", arm=f"{place:02d}"))
         tried[candidate] = _tried(lab, menu, plan, cells, candidate, suites[-1])
     return [
         Search(
@@ -60,7 +60,7 @@ def rescue(
                 len(candidates),
             ),
             trials=[_trial(one, found[cell]) for one, found in tried.items()],
-            suites=suites,
+            suites=[one.name for one in suites],
         )
         for cell in cells
     ]
@@ -83,7 +83,7 @@ def _tried(
     plan: Plan,
     cells: Sequence[Target],
     candidate: Candidate,
-    suite: str,
+    suite: Suite,
 ) -> dict[Target, Tried]:
     """By cell. What ends a launch is left out of the next one."""
     extra = libraries.beside(lab.starter.family, {}, candidate.configuration.as_dict())
@@ -94,10 +94,10 @@ def _tried(
     while left:
         cases = [(cell, case) for cell in left for case in _cases(menu, cell)]
         those = tuple(case for _, case in cases)
-        full = msgspec.structs.replace(plan, name=f"{suite}-{sequence:03d}", cases=those)
+        full = msgspec.structs.replace(plan, name=suite.launch(sequence), cases=those)
         run = lab.launch(suite, sequence, full, extra).run
         if run.outcome == "finished":
-            return found | _results(lab, suite, sequence, left)
+            return found | _results(lab, suite.name, sequence, left)
         guilty = culprit(run)
         blamed = left if guilty is None else [cases[guilty][0]]
         failures.update(blamed)

@@ -23,7 +23,7 @@ from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.words import counted
 from plumbline_db import runs, searches
-from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
@@ -45,10 +45,9 @@ _WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 class Rounds:
-    """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text). `switches` are the longest messages that the library
-    sends one way. Of an application's cells those that weigh something are searched, the heaviest
-    first."""
+    """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
+    the longest messages that the library sends one way. Of an application's cells those that weigh
+    something are searched, the heaviest first."""
 
     def __init__(
         self,
@@ -58,7 +57,6 @@ class Rounds:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         order: Order,
-        event: Callable[[str, str], None],
         budget: Budget,
         *,
         switches: Iterable[int] = (),
@@ -70,7 +68,6 @@ class Rounds:
         )
         self._lab = lab
         self._order = order
-        self._event = event
         self._budget = budget
         self._menu = menu
         if menu.is_all_cold and plan.sync == BARRIER:
@@ -110,7 +107,8 @@ class Rounds:
                 self._lab, self._menu, self._plan, those, number, self._settings.ranks.ppn, has_time
             ):
                 searches.put(self._lab.db, self._lab.campaign, found)
-                self._event(PUT_ASIDE, f"{function} at {found.bytes} B: {found.reason}")
+                text = f"{function} at {found.bytes} B: {found.reason}"
+                self._lab.tell(PUT_ASIDE, text, function=function)
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Which measured cells no search was opened for, and what is known to be faster there than
@@ -161,7 +159,7 @@ class Rounds:
         layers = self._order.layers(self.fresh(verdicts), verdicts)
         found: list[Winner] = []
         for step, targets in enumerate(layers, 1):
-            suite = f"search-{number}" if step == 1 else f"search-{number}-step-{step}"
+            suite = Suite("search", number, f"step-{step}" if step > 1 else "")
             entered = dict.fromkeys(targets)
             for target in targets:
                 if self._menu.one_for_all_sizes(target.function):
@@ -186,7 +184,7 @@ class Rounds:
                 )
             ]
             if others:
-                around |= in_force(others, suite)
+                around |= in_force(others, suite.name)
             race = self._race(self._menu, suite, around, others)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._lab.progress.step(
@@ -221,8 +219,8 @@ class Rounds:
         self._again |= set(targets)
         replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
-        suite = f"search-{number}-in-force"
-        race = self._race(menu, suite, in_force(standing, suite), standing)
+        suite = Suite("search", number, "in-force")
+        race = self._race(menu, suite, in_force(standing, suite.name), standing)
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
@@ -300,7 +298,8 @@ class Rounds:
         for function, seen in self._company.apart.items():
             if function not in self._told:
                 self._told.add(function)
-                self._event("measured alone", f"{race.suite}: {function}: {seen}")
+                text = f"{function}: {seen}"
+                self._lab.tell("measured alone", text, race.suite.name, function)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -309,16 +308,16 @@ class Rounds:
         within = 1 + self._settings.claims.tolerance
         if found.low > within or found.high < 1 / within:
             text = (
-                f"{race.suites[-1]}: the default takes {found.ratio:.2f} [{found.low:.2f}, "
-                f"{found.high:.2f}] times as long on a duplicate as on MPI_COMM_WORLD; ratios of "
-                "knobs in this search carry that factor"
+                f"the default takes {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] times as "
+                "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
+                "that factor"
             )
-            self._event("communicators differ", text)
+            self._lab.tell("communicators differ", text, race.suites[-1])
 
     def _race(
         self,
         menu: Menu,
-        suite: str,
+        suite: Suite,
         environment: Mapping[str, str],
         in_force: Sequence[Winner],
     ) -> Race:
@@ -411,7 +410,7 @@ class Rounds:
                 f"{function} {outcome.label(one.variant, one.configuration.as_dict())}: {reason}"
                 for (function, one), reason in race.passed_over.items()
             )
-            self._event("passed over", f"{race.suite}: {'; '.join(said)}")
+            self._lab.tell("passed over", "; ".join(said), race.suite.name)
         found = self._select(menu, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.

@@ -96,7 +96,7 @@ class SecondChoices:
             if rivals := _rivals(others, whole=whole):
                 if raced.in_force:
                     # The environment of its launches names files that others have been written to.
-                    in_force(raced.in_force, raced.race.suite)
+                    in_force(raced.in_force, raced.race.suite.name)
                 others |= raced.race.measure(rivals)
             chosen = self._select(raced.menu, others, cells)
             found += ranges.beside(chosen, [*standing, *found], self._sizes)

@@ -22,7 +22,7 @@ from plumbline.plan import Plan
 from plumbline.verify.statistics import Comparison, slower
 from plumbline.words import counted
 from plumbline_db import searches
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Trial, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 
 from .candidates import DEFAULT
 from .outcome import label
@@ -47,7 +47,7 @@ class Entered(msgspec.Struct, Generic[Key]):
     `ratios`: log(with the value / without) of these."""
 
     value: Configuration
-    suite: str
+    suite: Suite
     sequence: int = 0
     in_a_row: int = 0
     flaw: str = ""
@@ -93,15 +93,15 @@ class Turns(ABC, Generic[Key]):
 
     def race(
         self,
-        suite: str,
+        suite: Suite,
         tried: Sequence[Configuration],
         environment: Mapping[str, str],
         heats: Sequence[tuple[int, int]] = HEATS,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
-        plain = Series(self._lab, suite, self.plan(AS_IT_IS), environment)
+        plain = Series(self._lab, suite.beside(), self.plan(AS_IT_IS), environment)
         entered: list[Entered[Key]] = [
-            Entered(one, f"{suite}-{place:03d}", rounds=[], ratios={})
+            Entered(one, suite.of(f"{place:03d}"), rounds=[], ratios={})
             for place, one in enumerate(tried, 1)
         ]
         left, done = list(entered), 0
@@ -118,7 +118,7 @@ class Turns(ABC, Generic[Key]):
             done = launches
             left = [one for one in left if one.sequence]
             for one in left:
-                one.ratios = self._ratios(suite, one, since)
+                one.ratios = self._ratios(suite.beside().name, one, since)
             left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
             left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
         return entered, next((one for one in left if self.is_better(one.ratios)), None)
@@ -178,7 +178,7 @@ class Turns(ABC, Generic[Key]):
     def record(
         self,
         number: int,
-        suite: str,
+        suite: Suite,
         entered: Sequence[Entered[Key]],
         best: Entered[Key] | None,
         *,
@@ -208,7 +208,7 @@ class Turns(ABC, Generic[Key]):
             outcome="nothing better" if best is None else "winner",
             reason=reason,
             trials=[self._trial(one) for one in begun],
-            suites=[suite, *(one.suite for one in begun)],
+            suites=[suite.beside().name, *(one.suite.name for one in begun)],
         )
         searches.put(self._lab.db, self._lab.campaign, record)
 
@@ -236,14 +236,14 @@ class Turns(ABC, Generic[Key]):
         extra = in_force_beside(environment, self._lab.starter.family, one.value)
         while not one.flaw:
             named = msgspec.structs.replace(
-                plan, name=f"{one.suite}-{one.sequence:03d}", seed=plan.seed + turn
+                plan, name=one.suite.launch(one.sequence), seed=plan.seed + turn
             )
             run = self._lab.launch(one.suite, one.sequence, named, extra).run
             one.sequence += 1
             if run.outcome == "finished":
                 one.in_a_row = 0
                 one.rounds.append(turn)
-                one.flaw = self.checked(one.suite, one.sequence - 1)
+                one.flaw = self.checked(one.suite.name, one.sequence - 1)
                 return
             one.in_a_row += 1
             if one.in_a_row == IN_A_ROW:
@@ -252,7 +252,7 @@ class Turns(ABC, Generic[Key]):
     def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
         all launches so far have."""
-        theirs, ours = self.seconds(plain, AS_IT_IS), self.seconds(one.suite, one.value)
+        theirs, ours = self.seconds(plain, AS_IT_IS), self.seconds(one.suite.name, one.value)
         before, after = _launches(theirs), _launches(ours)
         turns = one.rounds
         if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):

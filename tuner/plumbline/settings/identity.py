@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline import site_rules, unmeasured
+from plumbline import site_rules as rules_of_site
+from plumbline import unmeasured
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.placement import Placement
@@ -43,7 +44,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
         )
     left_out = set(settings.fixed.environment)  # they stand in the settings
     placement = settings.ranks.placement(bench.launcher.processing_units())
-    site = site_rules.find(bench, settings)
+    site = rules_of_site.find(bench, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.fixed.preload]
     return enter(
@@ -56,6 +57,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
         left_out=left_out,
         more=more,
         asked=msgspec.json.encode(identifying(settings)).decode(),
+        site_rules=None if site is None else site.text,
     )
 
 
@@ -77,11 +79,12 @@ def enter(
     left_out: Set[str] = frozenset(),
     more: Sequence[str] = (),
     asked: str = "",
+    site_rules: str | None = None,
 ) -> Campaign:
     """The last row whose settings are `text`, here and for this library, or another one. `mark`
     stands between number of ranks and hash in its id. `left_out` are variables of this shell that
     do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
-    that is not all of it."""
+    that is not all of it. `site_rules`: the text of the site's rules file that is in force."""
     library = bench.installation.library
     facts = "\n".join(
         [
@@ -113,6 +116,7 @@ def enter(
         state="running",
         started=now(),
         finished="",
+        site_rules=site_rules,
     )
     campaigns.put(db, campaign)
     return campaign
