@@ -22,7 +22,7 @@ def samples(
            JOIN measurement m ON m.run = run.number
            JOIN sample_block b ON b.measurement = m.number
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
-             AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+             AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
            ORDER BY m.case_id, b.block""",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     ):

@@ -43,7 +43,7 @@ def cells(db: Database, campaigns: Sequence[str]) -> int:
 def cost(db: Database, campaign: str) -> Cost:
     key = {"campaign": campaign, "explaining": EXPLAINING}
     launches = db.row(
-        """SELECT count(*), count(*) FILTER (WHERE outcome = 'failed'), total(seconds),
+        """SELECT count(*), count(*) FILTER (WHERE failure IS NOT NULL), total(seconds),
                   total(timed_seconds)
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND suite.stage <> :explaining""",

@@ -23,7 +23,7 @@ def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfT
     for number, pair, size, blob in db.rows(
         """SELECT run.number, p.pair, p.bytes, p.round_trips
            FROM pingpong p JOIN run ON run.number = p.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND suite.name IN (SELECT value FROM json_each(:suites))
              AND length(p.round_trips) > 0
            ORDER BY p.pair, p.bytes, run.number""",

@@ -122,7 +122,7 @@ def of_suites(
         rows = db.rows(
             """SELECT run.number FROM run JOIN suite ON run.suite = suite.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.outcome = 'finished' ORDER BY run.sequence""",
+                 AND run.failure IS NULL ORDER BY run.sequence""",
             {"campaign": campaign, "suite": suite},
         )
         found += [(int(number), of_run(db, number)) for (number,) in rows]

@@ -422,16 +422,41 @@ class Suite(Record, frozen=True):
         return msgspec.structs.replace(self, arm=f"{self.arm}-{arm}" if self.arm else arm)
 
 
+FailureKind = Literal["hung", "too long", "ended", "bad records", "no records", "not in force"]
+
+
+class Failure(Record, frozen=True):
+    """Why a launch failed. `kind`: when its time was up it gave no sign of life any more (hung) or
+    was still at work (too long), it ended with a signal or an exit status (ended), left bad records
+    or none, or its library said that a setting is not in force. `how`: the same with its
+    circumstances, for people. `case`, `under_way`: the number in its plan and the name of the case
+    that it was busy with (None, ``: no case is to blame)."""
+
+    kind: FailureKind
+    how: str
+    case: int | None = None
+    under_way: str = ""
+
+    @property
+    def text(self) -> str:
+        """`SIGSEGV, exit status 139, with MPI_Reduce at 8 B under way (case 3)`."""
+        busy_with = f", with {self.under_way} under way" if self.under_way else ""
+        return self.how + busy_with + ("" if self.case is None else f" (case {self.case})")
+
+    @property
+    def timed_out(self) -> bool:
+        return self.kind in ("hung", "too long")
+
+
 class Run(Record, frozen=True):
     """One launch. `(suite, sequence)` is its key, the suite by name; `plan` is the whole plan
-    text."""
+    text; `failure` None: it finished."""
 
     id: str
     campaign: str
     suite: str
     sequence: int
-    outcome: Literal["finished", "failed"]
-    reason: str
+    failure: Failure | None
     argv: list[str]
     environment: dict[str, str]
     plan: str
@@ -439,6 +464,15 @@ class Run(Record, frozen=True):
     started: str
     seconds: float
     timed_seconds: float
+
+    @property
+    def finished(self) -> bool:
+        return self.failure is None
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, for people; empty where it did not."""
+        return "" if self.failure is None else self.failure.text
 
 
 class Case(Record, frozen=True):

@@ -18,6 +18,7 @@ from plumbline_db.records import (
     EXPLAINING,
     Case,
     Check,
+    Failure,
     Footer,
     Header,
     Load,
@@ -30,9 +31,9 @@ from plumbline_db.records import (
     Wrong,
 )
 
-_SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcome, run.reason,
-                    run.argv, run.environment, run.plan, run.stderr, run.started, run.seconds,
-                    run.timed_seconds
+_SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
+                    run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
+                    run.started, run.seconds, run.timed_seconds
              FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
 
 
@@ -88,6 +89,11 @@ def _insert(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite
         raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
     number = suite_rows.number(db, run.campaign, suite)
     values = msgspec.structs.asdict(run) | {"number": number}
+    failure = run.failure
+    values["failure"] = None if failure is None else failure.kind
+    values["reason"] = "" if failure is None else failure.how
+    values["failed_case"] = None if failure is None else failure.case
+    values["under_way"] = "" if failure is None else failure.under_way
     values["argv"] = _json(run.argv)
     values["environment"] = _json(run.environment)
     values["header"] = values["footer"] = None
@@ -95,10 +101,12 @@ def _insert(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite
         if isinstance(record, Header | Footer):
             values["header" if isinstance(record, Header) else "footer"] = _json(record)
     ((number,),) = db.rows(
-        """INSERT INTO run (id, suite, sequence, outcome, reason, argv, environment, plan, stderr,
-                            started, seconds, timed_seconds, header, footer)
-           VALUES (:id, :number, :sequence, :outcome, :reason, :argv, :environment, :plan,
-                   :stderr, :started, :seconds, :timed_seconds, :header, :footer)
+        """INSERT INTO run (id, suite, sequence, failure, reason, failed_case, under_way, argv,
+                            environment, plan, stderr, started, seconds, timed_seconds, header,
+                            footer)
+           VALUES (:id, :number, :sequence, :failure, :reason, :failed_case, :under_way, :argv,
+                   :environment, :plan, :stderr, :started, :seconds, :timed_seconds, :header,
+                   :footer)
            RETURNING number""",
         values,
     )
@@ -144,7 +152,7 @@ def span(db: Database, campaign: str) -> tuple[str, str] | None:
         """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
                   max(julianday(run.started) + run.seconds / 86400))
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'""",
+           WHERE suite.campaign = :campaign AND run.failure IS NULL""",
         {"campaign": campaign},
     )
     return None if found is None or found[0] is None else (found[0], found[1])
@@ -157,7 +165,7 @@ def first_header(
     row = db.row(
         """SELECT run.id, run.header FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND (:suite IS NULL OR suite.name = :suite)
-             AND run.outcome = 'finished' AND run.header IS NOT NULL
+             AND run.failure IS NULL AND run.header IS NOT NULL
            ORDER BY run.number LIMIT 1""",
         {"campaign": campaign, "suite": suite},
     )
@@ -190,7 +198,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
            FROM refusal JOIN measurement m ON m.number = refusal.measurement
            JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished' ORDER BY m.number""",
+           WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",
         {"campaign": campaign},
     )
     return [
@@ -257,7 +265,7 @@ def launch_samples(
                JOIN sample_block b ON b.measurement = m.number
                LEFT JOIN transit t ON t.measurement = m.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+                 AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
                  AND b.block >= coalesce(t.blocks, 0)
                  AND (:use IS NULL OR m.use = :use)
@@ -319,7 +327,7 @@ def surroundings(
     found = db.rows(
         """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
            ORDER BY run.number""",
         {"campaign": campaign},
@@ -345,7 +353,8 @@ def _json(value: object) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Run:
-    values = list(row)
-    values[6] = msgspec.json.decode(row[6], type=list[str])
-    values[7] = msgspec.json.decode(row[7], type=dict[str, str])
-    return Run(*values)
+    id, campaign, suite, sequence, kind, how, case, under_way, argv, environment, *rest = row
+    failure = None if kind is None else Failure(kind, how, case, under_way)
+    argv = msgspec.json.decode(argv, type=list[str])
+    environment = msgspec.json.decode(environment, type=dict[str, str])
+    return Run(id, campaign, suite, sequence, failure, argv, environment, *rest)

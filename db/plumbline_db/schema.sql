@@ -73,8 +73,10 @@ CREATE TABLE run (
     id            TEXT NOT NULL UNIQUE,                        -- campaign/suite-sequence
     suite         INTEGER NOT NULL REFERENCES suite (number),  -- what it belongs to
     sequence      INTEGER NOT NULL,                            -- place in its suite, from 0
-    outcome       TEXT NOT NULL CHECK (outcome IN ('finished', 'failed')),  -- how it ended
-    reason        TEXT NOT NULL,                               -- why it failed; '': it did not
+    failure       TEXT CHECK (failure IN ('hung', 'too long', 'ended', 'bad records', 'no records', 'not in force')),  -- how it failed; NULL: it finished
+    reason        TEXT NOT NULL,                               -- why it failed, for people; '': it did not
+    failed_case   INTEGER,                                     -- number in its plan of the case that it was busy with; NULL: none
+    under_way     TEXT NOT NULL,                               -- the same case by name; '': none
     argv          TEXT NOT NULL,                               -- command line: JSON list
     environment   TEXT NOT NULL,                               -- variables beyond the clean environment: JSON, by name
     plan          TEXT NOT NULL,                               -- the whole plan that the probe was given

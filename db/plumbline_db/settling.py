@@ -31,7 +31,7 @@ def first_blocks(db: Database, campaign: str, *, unsettled: bool) -> list[First]
                ) AS launches
                FROM run JOIN suite ON suite.number = run.suite
                JOIN measurement ON measurement.run = run.number
-               WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+               WHERE suite.campaign = :campaign AND run.failure IS NULL
                  AND measurement.outcome = 'ok'
            )
            SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,

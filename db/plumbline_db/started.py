@@ -44,13 +44,13 @@ def _ways(db: Database, campaign: str) -> list[str]:
     """That of the first launch, then those of the launches that confirm or accept winners."""
     first = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
            ORDER BY run.number LIMIT 1""",
         {"campaign": campaign},
     )
     confirming = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND suite.stage IN ('confirm', 'accept') AND suite.parted = 0
            ORDER BY run.number""",
         {"campaign": campaign},
@@ -66,7 +66,7 @@ def first_alike(db: Database, run: Run) -> tuple[str, Header] | None:
     for id, argv, _ in db.rows(
         """SELECT run.id, run.argv, min(run.number) FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.environment = :environment
-             AND run.outcome = 'finished' AND run.header IS NOT NULL
+             AND run.failure IS NULL AND run.header IS NOT NULL
            GROUP BY suite.number ORDER BY 3""",
         {
             "campaign": run.campaign,

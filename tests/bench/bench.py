@@ -78,7 +78,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     def seconds(cases: list[PlanCase]) -> float:
         started = time.monotonic()
         run, _ = starter.start("bench", "race", 0, Plan("race", 1, tuple(cases)).text(), hot)
-        if run.outcome == "failed":
+        if not run.finished:
             raise SystemExit(f"a launch failed: {run.reason}")
         return time.monotonic() - started
 

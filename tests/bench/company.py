@@ -69,7 +69,7 @@ class Machine:
         knobs = dict(pair for one in chosen.values() for pair in one.configuration.values)
         around = self._family.in_environment(knobs)
         run, records = self._starter.start("bench", "company", self.launches, plan.text(), around)
-        if run.outcome != "finished":
+        if not run.finished:
             return None
         at = {one.case: (one.function, one.bytes) for one in records if isinstance(one, CaseRecord)}
         right = {one.case for one in records if isinstance(one, Check) and one.outcome == "ok"}

@@ -41,7 +41,7 @@ def main() -> None:
         before, started = _seconds(), time.monotonic()
         run, records = starter.start("bench", "scale", 0, plan.text(), around)
         wall, processor = time.monotonic() - started, _seconds() - before
-        if run.outcome != "finished":
+        if not run.finished:
             print(f"{nprocs:5}  {run.reason}", flush=True)
             continue
         (ns,) = [one.ns[0] for one in records if isinstance(one, Samples)]

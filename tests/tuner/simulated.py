@@ -206,15 +206,13 @@ class SimulatedStarter(Starter):
             records[0] = msgspec.structs.replace(records[0], binding=held)  # type: ignore[type-var]
         finished = isinstance(records[-1], Footer)
         case = under_way(records)
-        crash = ended(139)
-        reason = "" if finished else crash if case is None else with_case(crash, text, case)
+        failure = None if finished else with_case(ended(139), text, case)
         run = Run(
             id=f"{campaign}/{suite}-{sequence:03d}",
             campaign=campaign,
             suite=suite,
             sequence=sequence,
-            outcome="finished" if finished else "failed",
-            reason=reason,
+            failure=failure,
             argv=["mpirun", *self.family.words(where), "probe", "--plan", "plan", "--out", "out"],
             environment=extra,
             plan=text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from plumbline import at_start
@@ -12,7 +13,7 @@ from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
 from plumbline.verify.statistics import paired_ratio
-from plumbline_db.records import ProbeRecord, Run
+from plumbline_db.records import Failure, ProbeRecord, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
 
 LIMIT = Configuration.of({"btl_vader_eager_limit": "8192", "pml": "ob1"})
@@ -46,11 +47,11 @@ class Watched(SimulatedStarter):
         self.seen.append((suite, sequence, extra, text))
         run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if suite == self._fails and sequence:
-            run = Run(**{name: getattr(run, name) for name in run.__struct_fields__} | FAILED)
+            run = msgspec.structs.replace(run, failure=FAILED)
         return run, records
 
 
-FAILED = {"outcome": "failed", "reason": "the library did not take a setting: x"}
+FAILED = Failure("not in force", "the library did not take a setting: x")
 
 
 def run(starter: SimulatedStarter) -> list[Line]:

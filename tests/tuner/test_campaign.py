@@ -26,7 +26,15 @@ from plumbline.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Run, Verdict, Winner
+from plumbline_db.records import (
+    UNBOUNDED_BYTES,
+    Campaign,
+    CaseRecord,
+    Failure,
+    Run,
+    Verdict,
+    Winner,
+)
 from plumbline_exporters import ompi_rules, profile
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
@@ -438,7 +446,7 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     states = {(one.variant, tuple(one.knobs.values())): one.state for one in search.trials}
     assert states["default", ("rabenseifner",)] == "failed"
     assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
-    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    failed = [one for one in finished.launches() if not one.finished]
     assert len(failed) == 2  # one may be chance
     assert all("rabenseifner at 16384 B under way" in one.reason for one in failed)
     told = {one.run for one in events.get(db, finished.campaign.id)}
@@ -449,8 +457,8 @@ def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: D
     class Dead(SimulatedStarter):
         def start(self, *arguments: str, **more: str):  # type: ignore[no-untyped-def]
             launch, _ = super().start(*arguments, **more)
-            reason = "exit status 1"
-            return msgspec.structs.replace(launch, outcome="failed", reason=reason), []
+            failure = Failure("ended", "exit status 1")
+            return msgspec.structs.replace(launch, failure=failure), []
 
     with pytest.raises(PlumblineError, match=r"three launches of before failed.*exit status 1"):
         run(db, tmp_path / "out", Dead(planted.costs()))
@@ -513,7 +521,7 @@ def test_files_under_which_no_launch_goes_well_end_the_campaign(
             launch, records = super().start(campaign, suite, sequence, text, extra, place)
             if suite.startswith("proof-"):
                 launch, records = (
-                    msgspec.structs.replace(launch, outcome="failed", reason="exit status 1"),
+                    msgspec.structs.replace(launch, failure=Failure("ended", "exit status 1")),
                     [],
                 )
             return launch, records
@@ -626,7 +634,7 @@ def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
 
     starter = SimulatedStarter(planted.costs(), crashes=crashes)
     finished = run(db, tmp_path / "out", starter)
-    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    failed = [one for one in finished.launches() if not one.finished]
     tried = [one for one in failed if "-aside-bcast-" in one.suite]
     assert len(failed) - len(tried) == 2
     assert {one.function for one in searches.all_searches(db, finished.campaign.id)} >= {

@@ -24,6 +24,7 @@ from plumbline_db.records import (
     Campaign,
     CaseRecord,
     Check,
+    Failure,
     Footer,
     Order,
     Run,
@@ -79,7 +80,7 @@ def test_a_launch_that_finishes(tmp_path: Path) -> None:
     wanted = records_file(tmp_path)
     starter = fake_mpi.starter(tmp_path, f'test -s "$1" && cp {wanted} "$2"; echo seen >&2')
     run, records = starter.start("c", "before", 3, TEXT, {"A": "b"})
-    assert (run.outcome, run.reason) == ("finished", "")
+    assert run.failure is None
     assert run.id == "c/before-003"
     assert run.plan == TEXT
     assert run.environment == {"A": "b"}
@@ -143,7 +144,7 @@ def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
     part.write_bytes(fake_mpi.lines(RECORDS[:6]))
     starter = fake_mpi.starter(tmp_path, script.format(part=part, whole=whole))
     run, _ = starter.start("c", "s", 0, TEXT, {})
-    assert run.outcome == "failed"
+    assert not run.finished
     assert run.reason == reason
 
 
@@ -151,7 +152,7 @@ def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     part = records_file(tmp_path, until=4)
     starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
     run, _ = starter.start("c", "s", 0, TEXT, {})
-    assert run.outcome == "failed"
+    assert not run.finished
     assert run.reason == "no end after 0.5 s, with MPI_Allreduce at 16384 B under way (case 0)"
     assert run.seconds < 20
 
@@ -182,7 +183,7 @@ def test_bad_records_are_an_outcome(
     wanted.write_bytes(text.replace(old, new, 1))
     starter = fake_mpi.starter(tmp_path, f'cp {wanted} "$2"')
     run, records = starter.start(campaign.id, "s", 0, TEXT, {})
-    assert run.outcome == "failed" and len(records) == line - 1
+    assert not run.finished and len(records) == line - 1
     assert run.reason.startswith(f"bad records, line {line}: ") and reason in run.reason
     runs.put(db, run, records)
     assert runs.listing(db, campaign.id) == [run]
@@ -202,10 +203,10 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
     series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[2]}
-    outcomes = [(one.outcome, one.reason) for one in runs.listing(db, campaign.id)]
+    reasons = [one.reason for one in runs.listing(db, campaign.id)]
     bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with MPI_Bcast "
     bad += "coll_tuned_bcast_algorithm=chain at 64 B under way (case 2)"
-    assert outcomes == [("failed", bad)] * 2 + [("finished", "")] * 2
+    assert reasons == [bad] * 2 + [""] * 2
 
 
 # --- each launch once ---------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) 
     first = lab.launch(Suite("before"), 0, PLAN_NAMED, {})
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
     again = replay.launch(Suite("before"), 0, PLAN_NAMED, {})
-    assert (again.run, again.culprit, again.stored) == (first.run, first.culprit, True)
+    assert (again.run, again.stored) == (first.run, True)
     assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
     with pytest.raises(Interrupted):
         replay.launch(Suite("before"), 1, PLAN_NAMED, {})
@@ -252,13 +253,13 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
 def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
     outcome = Laboratory(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
-    assert outcome.culprit == 1
+    assert outcome.run.failure is not None and outcome.run.failure.case == 1
     assert runs.listing(db, campaign.id) == [outcome.run]
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch failed"
     assert (event.run, event.text) == (outcome.run.id, outcome.run.reason)
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).culprit == 1
+    assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).run == outcome.run
     assert len(events.get(db, campaign.id)) == 1
 
 
@@ -285,9 +286,7 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
     series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
-    assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] * 2 + [
-        "finished"
-    ] * 3
+    assert [one.finished for one in runs.listing(db, campaign.id)] == [False] * 2 + [True] * 3
     assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
     again = Series(Laboratory(db, campaign.id, replay), Suite("before"), PLAN, {})
@@ -295,23 +294,26 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
     assert again.dropped == {CASES[2]}
 
 
-class Flaky(SimulatedStarter):
-    """Launches with these numbers fail: before any case has begun, or for this `reason`."""
+EXIT = Failure("ended", "exit status 1")
 
-    def __init__(self, failing: set[int], reason: str = "exit status 1") -> None:
+
+class Flaky(SimulatedStarter):
+    """Launches with these numbers fail: before any case has begun, or for this `failure`."""
+
+    def __init__(self, failing: set[int], failure: Failure = EXIT) -> None:
         super().__init__(Costs())
         self._failing = failing
-        self._reason = reason
+        self._failure = failure
 
     def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
         run, records = super().start(campaign, suite, sequence, text, extra, place)
         if sequence not in self._failing:
             return run, records
-        failed = msgspec.structs.replace(run, outcome="failed", reason=self._reason, stderr="no")
+        failed = msgspec.structs.replace(run, failure=self._failure, stderr="no")
         return failed, []
 
 
-CRASH = "SIGSEGV, exit status 139, with MPI_Bcast at 1024 B under way (case 1)"
+CRASH = Failure("ended", "SIGSEGV, exit status 139", 1, "MPI_Bcast at 1024 B")
 
 
 def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> None:
@@ -324,8 +326,8 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
         with contextlib.suppress(Interrupted):
             series.advance(3)
         assert series.dropped == set()
-    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
-    assert outcomes == ["failed", "finished"] * 3
+    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    assert finished == [False, True] * 3
 
 
 def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
@@ -344,7 +346,7 @@ class Repeating(OpenMpi):
 def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
     db: Database, campaign: Campaign
 ) -> None:
-    hanging = Flaky({0}, "no end after 60 s, with MPI_Bcast at 1024 B under way (case 1)")
+    hanging = Flaky({0}, Failure("hung", "no end after 60 s", 1, "MPI_Bcast at 1024 B"))
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
@@ -360,8 +362,8 @@ def test_two_failures_without_a_culprit_are_bad_luck(
     series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == set()
-    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
-    assert outcomes.count("finished") == 3
+    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    assert finished.count(True) == 3
 
 
 def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
@@ -374,8 +376,8 @@ def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -
     assert "`plumbline doctor` tries the steps one by one" in text
     healthy = Laboratory(db, campaign.id, Flaky(set()))
     Series(healthy, Suite("before"), PLAN, {}).advance(5)
-    outcomes = [run.outcome for run in runs.listing(db, campaign.id)]
-    assert outcomes.count("failed") == 3 and outcomes.count("finished") == 5
+    finished = [run.finished for run in runs.listing(db, campaign.id)]
+    assert finished.count(False) == 3 and finished.count(True) == 5
 
 
 # --- put aside ----------------------------------------------------------------------------------
@@ -402,7 +404,7 @@ def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
         Series(lab, Suite("before"), PLAN, {}).advance()
         Series(lab, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
         found = runs.listing(db, campaign.id)
-        assert [one.outcome for one in found] == ["failed"] * failures + ["finished"] * 2
+        assert [one.finished for one in found] == [False] * failures + [True] * 2
         (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
         assert said.startswith("MPI_Bcast at 1024 B ends launches (SIGSEGV, exit status 139)")
         starter._stop_after = len(starter.launches) if begun == 0 else None
@@ -435,7 +437,7 @@ def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
     series.advance()
     assert series.dropped == set(defaults[1:])
     found = runs.listing(db, campaign.id)
-    last = [one for one in found if one.outcome == "finished" and one.suite == "look"]
+    last = [one for one in found if one.finished and one.suite == "look"]
     assert [one.plan.count("case id") for one in last] == [1 + len(ours)]
     assert len(found) < 12
     said = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]

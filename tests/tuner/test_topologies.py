@@ -74,7 +74,7 @@ def test_a_rank_that_has_a_node_for_itself_reaches_itself(
     cases = [PlanCase("MPI_Allgather", 40000, "allgather_as_alltoall")]
     plan = msgspec.structs.replace(tables.plan(settings, cases), name="a-test")
     run, _ = starter.start("campaign", "suite", 0, plan.text(), {})
-    assert run.outcome == "finished", run.stderr
+    assert run.finished, run.stderr
 
 
 @pytest.mark.mpi

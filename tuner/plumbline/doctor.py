@@ -208,7 +208,7 @@ def _one_launch(
     plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
     starter = campaign.starter(bench, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
-    if run.outcome == "failed":
+    if not run.finished:
         text = f"{run.reason}: {run.stderr.strip()[-500:]}"
         return Finding("launch", "fails", text), records
     bad = [one for one in records if getattr(one, "outcome", "ok") != "ok"]

@@ -15,12 +15,11 @@ import msgspec
 
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of, text_of
-from plumbline.starter import NO_END, Starter
+from plumbline.starter import Starter
 from plumbline_db import campaigns, cost, runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
 
-_TOO_LONG = re.compile(rf"(?:{'|'.join(NO_END)}) ([\d.e+]+) s")
 # What launch/pool.py says of a case that it has given up.
 _GIVEN_UP = re.compile(r"its simulation takes more than ([\d.e+]+) s of a processor")
 
@@ -88,8 +87,7 @@ def _first_cut_short(
     for run in runs.listing(db, campaign.id) if longer or cases else []:
         if known[run.suite].parted:
             continue
-        ended = _TOO_LONG.match(run.reason) if longer else None
-        if ended and float(ended[1]) < settings.sampling.launch_timeout_seconds:
+        if longer and run.failure is not None and run.failure.timed_out:
             return run
         checks = runs.checks(db, campaign.id, run.suite, run.sequence) if cases else []
         if any(_GIVEN_UP.match(check.detail) for _, check in checks):

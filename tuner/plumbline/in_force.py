@@ -14,7 +14,6 @@ import msgspec
 
 from plumbline import default_campaign, proof, tables
 from plumbline.campaign import starter
-from plumbline.measure import culprit
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
@@ -173,8 +172,8 @@ def _try(
     run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
     # Nothing is kept: the next proof of the same files must be launches of its own.
     ranks.stored(run.id)
-    if run.outcome == "failed":
-        return proof.Failed(run.reason, run.stderr, culprit(run))
+    if run.failure is not None:
+        return proof.Failed(run.failure, run.stderr)
     return {
         (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
         for one in records

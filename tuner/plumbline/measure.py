@@ -19,12 +19,13 @@ from plumbline.aside import LIBRARY, Aside
 from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase, named
 from plumbline.settings.identity import now
-from plumbline.starter import NO_END, Starter, case_in
+from plumbline.starter import Starter
 from plumbline_db import events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
     Event,
+    Failure,
     Header,
     ProbeRecord,
     Run,
@@ -51,10 +52,9 @@ class Silent:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A launch and, when it failed, the case that was under way (an index into its plan)."""
+    """A launch; `stored`: an earlier run of the campaign has made it."""
 
     run: Run
-    culprit: int | None
     stored: bool
 
 
@@ -153,7 +153,7 @@ class Laboratory:
             )
         self._settle(stored)
         self.spent_seconds += stored.seconds
-        return Outcome(run=stored, culprit=culprit(stored), stored=True)
+        return Outcome(run=stored, stored=True)
 
     def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
         try:
@@ -162,13 +162,13 @@ class Laboratory:
             self.starter.refused(run.id)
             raise
         runs.put(self.db, run, records, suite)
-        if run.outcome == "failed":
+        if not run.finished:
             event = Event(time=run.started, kind="launch failed", text=run.reason, run=run.id)
             events.put(self.db, self.campaign, event)
         self._settle(run)
         self.spent_seconds += run.seconds
         self.progress.launched(run.suite, run)
-        return Outcome(run=run, culprit=culprit(run), stored=False)
+        return Outcome(run=run, stored=False)
 
     def _settle(self, run: Run) -> None:
         """What a launcher keeps of a launch until it is stored is not needed any more."""
@@ -181,7 +181,7 @@ class Laboratory:
         as it was in the first launch of the campaign, in the first that was started alike, and in
         the first of the suite."""
         header = next((one for one in records if isinstance(one, Header)), None)
-        if run.outcome == "failed" or header is None:
+        if not run.finished or header is None:
             return
         for first, across_suites, started_alike in (
             (runs.first_header(self.db, self.campaign), True, False),
@@ -268,21 +268,22 @@ class Series:
 
     def _judge(self, outcome: Outcome, cases: Sequence[PlanCase]) -> bool:
         """Whether the launch has finished; one that has not may have a case to drop."""
-        if outcome.run.outcome == "finished":
+        failure = outcome.run.failure
+        if failure is None:
             self._blamed.clear()
             for condemned in self._condemned if self._puts_aside else ():
                 self._lab.tell_aside(*condemned)
             self._condemned.clear()
             return True
-        if outcome.culprit is not None:
-            case = cases[outcome.culprit]
+        if failure.case is not None:
+            case = cases[failure.case]
             self._blamed[case] += 1
             # What hangs is too dear to be tried again; a simulated machine repeats itself.
-            once = self._lab.starter.family.simulates or outcome.run.reason.startswith(NO_END)
+            once = self._lab.starter.family.simulates or failure.timed_out
             if once or self._blamed[case] >= IN_A_ROW:
-                self._condemn(case, outcome.run)
+                self._condemn(case, outcome.run, failure)
                 if len(self._condemned) % blame.SUSPICIOUS == 0:
-                    self._look_before(case, cases[: outcome.culprit], outcome.run)
+                    self._look_before(case, cases[: failure.case], outcome.run, failure)
             return False
         if outcome.stored:
             return False  # what failed then may be put right now
@@ -290,7 +291,7 @@ class Series:
         if self._blameless >= 3:
             raise PlumblineError(
                 f"three launches of {self._suite.name} failed and no case is to blame; the last "
-                f"one: {outcome.run.reason}\n{outcome.run.stderr[-1500:].strip()}\n"
+                f"one: {failure.text}\n{outcome.run.stderr[-1500:].strip()}\n"
                 "`plumbline doctor` tries the steps one by one; the same command goes on"
             )
         return False
@@ -299,13 +300,15 @@ class Series:
     def _puts_aside(self) -> bool:
         return self._lab.aside.is_as_it_is(self._environment)
 
-    def _condemn(self, case: PlanCase, run: Run) -> None:
+    def _condemn(self, case: PlanCase, run: Run, failure: Failure) -> None:
         self.dropped.add(case)
         self._condemned.append((case, run))
         if self._puts_aside:
-            self._lab.aside.put(case, how_it_ended(run))
+            self._lab.aside.put(case, failure.how)
 
-    def _look_before(self, victim: PlanCase, before: Sequence[PlanCase], run: Run) -> None:
+    def _look_before(
+        self, victim: PlanCase, before: Sequence[PlanCase], run: Run, failure: Failure
+    ) -> None:
         """Where an earlier case is to blame, those condemned since the last launch that finished
         are not: it is, at all sizes, for what it leaves behind does not depend on them."""
         found = blame.guilty(before, victim, self._fails)
@@ -320,7 +323,7 @@ class Series:
                 self.dropped.add(case)
                 self._condemned.append((case, run))
                 if self._puts_aside:
-                    self._lab.aside.put(case, f"in later calls, {how_it_ended(run)}")
+                    self._lab.aside.put(case, f"in later calls, {failure.how}")
 
     def _fails(self, cases: Sequence[PlanCase]) -> bool:
         """Whether a launch of these cases alone does."""
@@ -332,14 +335,4 @@ class Series:
         )
         done = self._lab.launch(suite, self._trials, plan, self._environment, self._placement)
         self._trials += 1
-        return done.run.outcome != "finished"
-
-
-def how_it_ended(run: Run) -> str:
-    """Without the case that was under way."""
-    return run.reason.partition(", with ")[0]
-
-
-def culprit(run: Run) -> int | None:
-    """The case (a number in the launch's plan) that a failed launch is blamed on."""
-    return case_in(run.reason) if run.outcome == "failed" else None
+        return not done.run.finished

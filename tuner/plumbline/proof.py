@@ -25,10 +25,9 @@ from plumbline.core.configuration import Configuration
 from plumbline.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.libraries import Family
 from plumbline.plan import Plan, PlanCase
-from plumbline.starter import NO_END
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import EVERY_FUNCTION, Winner
+from plumbline_db.records import EVERY_FUNCTION, Failure, Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
 # Set for the ranks' sake; hydra reads the name of the preload library from a file.
@@ -41,12 +40,11 @@ _ATTEMPTS = 3
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A launch that failed: why, and what it wrote to standard error. `culprit`: the case that was
-    under way. `stored`: it was made by an earlier run of the campaign, and may go well now."""
+    """A launch that failed: why, and what it wrote to standard error. `stored`: it was made by an
+    earlier run of the campaign, and may go well now."""
 
-    reason: str
+    failure: Failure
     said: str = ""
-    culprit: int | None = None
     stored: bool = False
 
 
@@ -179,7 +177,7 @@ def started_with(
     )
     found = try_out("process", 0, short, environment)
     if isinstance(found, Failed):
-        return found.reason
+        return found.failure.text
     outcome = found.get((case.function, case.bytes), "not_in_force")
     return "" if outcome == "ok" else outcome.replace("_", " ")
 
@@ -267,13 +265,13 @@ class _Controls:
             found = self._try_out(name, number, plan, environment) if left else {}
             if not isinstance(found, Failed):
                 return set(left)
-            reason = found.reason
-            if found.culprit is None:
+            reason = found.failure.text
+            if found.failure.case is None:
                 blameless += not found.stored
                 if blameless == _ATTEMPTS:
                     break
                 continue
-            cell = left[found.culprit]
+            cell = left[found.failure.case]
             blamed[cell] += 1
             if blamed[cell] == 2:
                 left.remove(cell)
@@ -333,8 +331,8 @@ def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcome
         if not isinstance(found, Failed):
             # Where it is the launch that must fail, a refusal inside it is another thing.
             return found if canary.fails == "cells" else {}
-        reason = found.reason
-        seen[reason] += not reason.startswith(NO_END)
+        reason = found.failure.text
+        seen[reason] += not found.failure.timed_out
         by_error = bool(re.search(canary.says, found.said)) if canary.says else False
         again = not canary.says and seen[reason] == 2
         if canary.fails == "launch" and (by_error or again):

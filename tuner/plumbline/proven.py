@@ -104,8 +104,7 @@ class Proven:
         own = suite.part(name)
         named = msgspec.structs.replace(plan, name=own.name)
         done = self._lab.launch(own, number, named, environment)
-        run = done.run
-        if run.outcome == "failed":
-            return proof.Failed(run.reason, run.stderr, done.culprit, done.stored)
+        if done.run.failure is not None:
+            return proof.Failed(done.run.failure, done.run.stderr, done.stored)
         checks = runs.checks(self._lab.db, self._lab.campaign, own.name, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}

@@ -65,7 +65,7 @@ def launch(
     for number in range(first, first + launches):
         one = msgspec.structs.replace(plan, name=f"{name}-{number:03d}", seed=plan.seed + number)
         run, records = starter.start(name, name, number, one.text(), dict(environment))
-        if run.outcome == "failed":
+        if not run.finished:
             raise PlumblineError(f"launch {number} failed: {run.reason}\n{run.stderr[-1500:]}")
         raw.append(list(records))
         starter.stored(run.id)

@@ -57,7 +57,7 @@ def half_trips(
         pingpongs=tuple(RoundTrips(size, 1) for size in sizes),
     )
     run, records = loop.starter(bench, settings).start("pingpong", "twin", 0, plan.text(), {})
-    if run.outcome != "finished":
+    if not run.finished:
         raise PlumblineError(f"no simulated ping-pong: {run.reason}\n{run.stderr[-800:]}")
     return {
         one.bytes: statistics.median(one.round_trip_ns) / 2e9

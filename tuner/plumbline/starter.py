@@ -7,11 +7,12 @@ import contextlib
 import datetime
 import math
 import os
-import re
 import signal
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from plumbline import machine, process, readback
 from plumbline.launch import RECORDS, Job, Launcher
@@ -25,6 +26,7 @@ from plumbline_db.records import (
     Begin,
     Check,
     Event,
+    Failure,
     Footer,
     Header,
     Order,
@@ -37,9 +39,6 @@ from plumbline_db.records import (
 THREADS = "PLUMBLINE_THREADS"
 
 PRELOAD = "LD_PRELOAD"
-
-# How the reason begins of a launch that was ended when its time was up.
-NO_END = ("no end after", "not at its end after")
 
 _MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
 
@@ -246,7 +245,7 @@ class Starter:
                 records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
             except ndjson.BadRecordsError as error:
                 records, bad = error.records, error
-        reason = self._reason(done, whole, records, silent_seconds, bad, text)
+        failure = self._failure(done, whole, records, silent_seconds, bad, text)
         self._require_place(job, records)
         footer = next((one for one in records if isinstance(one, Footer)), None)
         campaign, suite, sequence = key
@@ -255,8 +254,7 @@ class Starter:
             campaign=campaign,
             suite=suite,
             sequence=sequence,
-            outcome="failed" if reason else "finished",
-            reason=reason,
+            failure=failure,
             argv=done.argv,
             environment=job.extra,
             plan=text,
@@ -286,7 +284,7 @@ class Starter:
                 "this library and this machine can do (nodes, bind, map_by, the table hosts)"
             )
 
-    def _reason(
+    def _failure(
         self,
         done: process.Finished,
         whole: bool,
@@ -294,55 +292,50 @@ class Starter:
         silent_seconds: float,
         bad: ndjson.BadRecordsError | None,
         text: str,
-    ) -> str:
-        """Why a launch counts as failed; empty when it does not. One that still wrote records when
+    ) -> Failure | None:
+        """Why a launch counts as failed; None when it does not. One that still wrote records when
         its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
         have been spoilt by what was under way."""
         complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
-            return (
-                f"{NO_END[1]} {self._timeout_seconds:g} s, but going on: raise "
-                "launch_timeout_seconds, or measure fewer sizes"
+            return Failure(
+                "too long",
+                f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
+                "launch_timeout_seconds, or measure fewer sizes",
             )
         if done.timed_out:
-            how = f"{NO_END[0]} {self._timeout_seconds:g} s"
+            failure = Failure("hung", f"no end after {self._timeout_seconds:g} s")
         elif done.status != 0:
-            how = ended(done.status)
+            failure = ended(done.status)
         elif bad:
-            how = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
+            where = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
+            failure = Failure("bad records", where)
         elif not whole:
-            how = "no records"
+            failure = Failure("no records", "no records")
         elif complaint:
-            return f"the library did not take a setting: {complaint}"
+            return Failure("not in force", f"the library did not take a setting: {complaint}")
         else:
-            return ""
+            return None
         case = under_way(records) if bad is None or bad.case is None else bad.case
-        return how if case is None else with_case(how, text, case)
+        return with_case(failure, text, case)
 
 
-def ended(status: int) -> str:
+def ended(status: int) -> Failure:
     """How a program has ended: `SIGSEGV, exit status 139`. A launcher adds 128 to the number of
     the signal that has ended a rank."""
     number = -status if status < 0 else status - 128
     try:
-        return f"{signal.Signals(number).name}, exit status {status}"
+        how = f"{signal.Signals(number).name}, exit status {status}"
     except ValueError:
-        return f"exit status {status}"
+        how = f"exit status {status}"
+    return Failure("ended", how)
 
 
-def with_case(how: str, plan: str, case: int) -> str:
-    """How a launch has ended, and with which case of its plan under way."""
-    what = named_in(plan, case)
-    return f"{how}, with {what} under way (case {case})" if what else f"{how} (case {case})"
-
-
-_CASE = re.compile(r" \(case (\d+)\)\Z")
-
-
-def case_in(reason: str) -> int | None:
-    """The case that `with_case` has named."""
-    found = _CASE.search(reason)
-    return int(found[1]) if found else None
+def with_case(failure: Failure, plan: str, case: int | None) -> Failure:
+    """The same with the case of its plan that was under way (None: none)."""
+    if case is None:
+        return failure
+    return msgspec.structs.replace(failure, case=case, under_way=named_in(plan, case))
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline import factors
 from plumbline.guidelines import Guidelines
-from plumbline.measure import Laboratory, Series, culprit
+from plumbline.measure import Laboratory, Series
 from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
@@ -220,10 +220,10 @@ def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
     """Why a planned case was not timed, from the checks of all launches."""
     found: dict[Side, str] = {}
     for run in runs.listing(lab.db, lab.campaign, suites):
-        if run.outcome == "failed":
-            blamed = culprit(run)
-            if blamed is not None:
-                found[_case_of(run.plan, blamed)] = f"a launch failed: {run.reason}"
+        if run.failure is not None:
+            if run.failure.case is not None:
+                side = _case_of(run.plan, run.failure.case)
+                found[side] = f"a launch failed: {run.failure.text}"
             continue
         for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
             if check.outcome != "ok":

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from plumbline import blame, campaign, tables
-from plumbline.measure import culprit
 from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.starter import Starter
@@ -164,9 +163,9 @@ def launch(
 
     while left:
         run, records = start(left)
-        if run.outcome == "finished":
+        if run.failure is None:
             return _condensed(item, run, records, left, failed)
-        guilty = culprit(run)
+        guilty = run.failure.case
         if guilty is None:
             blameless += 1
             if blameless == _ATTEMPTS:
@@ -176,7 +175,7 @@ def launch(
                 break
             continue
         before, victim = left[:guilty], left[guilty]
-        poison = blame.guilty(before, victim, lambda cases: start(cases)[0].outcome != "finished")
+        poison = blame.guilty(before, victim, lambda cases: not start(cases)[0].finished)
         left.remove(poison or victim)
         failed.append(_failed(poison or victim, run))
     return Recorded(item.name, item.options, [], None, 0.0, 0, 0, failed)

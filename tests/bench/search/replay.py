@@ -115,17 +115,13 @@ class Replay(Starter):
         if not failed:
             records += self._blocks(chance, number, blocks, answers, [one.reps for one in cases])
             records.append(Footer(len(cases), round(timed * 1e9), round(seconds * 1e9)))
-        reason = ""
-        if failed:
-            guilty = under_way(records)
-            reason = ended(134) if guilty is None else with_case(ended(134), text, guilty)
+        failure = with_case(ended(134), text, under_way(records)) if failed else None
         run = Run(
             id=runs.run_id(campaign, suite, sequence),
             campaign=campaign,
             suite=suite,
             sequence=sequence,
-            outcome="failed" if failed else "finished",
-            reason=reason,
+            failure=failure,
             argv=["replay", self._here.sweep.name],
             environment=extra,
             plan=text,

@@ -49,7 +49,7 @@ def starter(
 
 def bindings(ranks: Starter, placement: Placement | None = None) -> list[frozenset[int]]:
     run, records = ranks.start("c", "s", 0, PLAN.text(), {}, placement)
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     (header,) = (one for one in records if isinstance(one, Header))
     return [units(text) for text in header.binding]
 

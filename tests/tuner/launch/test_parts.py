@@ -268,7 +268,7 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def times() -> tuple[dict[int, int], Mapping[int, str]]:
         run, records = ranks.start("c", "s", 0, PLAN.text(), {})
-        assert run.outcome == "finished", run.reason + run.stderr
+        assert run.finished, run.reason + run.stderr
         (ns,) = zip(*(one.ns for one in records if isinstance(one, Samples)), strict=True)
         order = [one.case for one in records if isinstance(one, Samples)]
         checks = {one.case: one.outcome for one in records if isinstance(one, Check)}

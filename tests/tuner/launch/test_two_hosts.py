@@ -161,7 +161,7 @@ def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path"
 def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     layout = Placement(nodes=2, ppn=2, bind="core", map_by="node")
     run, records = starter(two_hosts, tmp_path, layout, name).start("c", "s", 0, PLAN.text(), {})
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     header = next(one for one in records if isinstance(one, Header))
     assert (header.nodes, header.ppn) == (2, 2)
     assert header.hosts == list(two_hosts.names)
@@ -208,8 +208,8 @@ def test_the_preload_library_is_in_force_on_both_hosts(
         suite: str, number: int, plan: Plan, changed: Mapping[str, str]
     ) -> proof.Outcomes | proof.Failed:
         run, records = ranks.start("c", suite, number, plan.text(), dict(changed))
-        if run.outcome == "failed":
-            return proof.Failed(run.reason, run.stderr)
+        if run.failure is not None:
+            return proof.Failed(run.failure, run.stderr)
         return {
             (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
             for one in records

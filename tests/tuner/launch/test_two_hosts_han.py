@@ -48,8 +48,8 @@ def outcomes(
     ranks: Starter, number: int, plan: Plan, environment: Mapping[str, str]
 ) -> proof.Outcomes | proof.Failed:
     run, records = ranks.start("c", plan.name, number, plan.text(), dict(environment))
-    if run.outcome == "failed":
-        return proof.Failed(run.reason, run.stderr)
+    if run.failure is not None:
+        return proof.Failed(run.failure, run.stderr)
     return {
         (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
         for one in records
@@ -67,7 +67,7 @@ def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) 
     cases = tuple(one.case(FUNCTION, SIZE) for one in (DEFAULT, *candidates))
     plan = Plan("race", 1, cases, blocks=2, reps=2, warmup=1)
     run, records = ranks.start("c", "race", 0, plan.text(), space.hot_environment)
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     assert all(one.in_force for one in records if isinstance(one, ConfigRecord))
     checks = [one.outcome for one in records if isinstance(one, Check)]
     assert set(checks) == {"ok"} and len(checks) > len(cases)

@@ -55,7 +55,7 @@ def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Mea
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
     run, records = campaign.starter(bench, settings).start("c", "s", 0, plan.text(), {})
-    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    assert run.finished, f"{run.reason}\n{run.stderr}"
     assert {one.outcome for one in records if isinstance(one, Check)} == {"ok"}
     seconds = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
     return Measured(
@@ -197,7 +197,7 @@ def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) ->
         plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1)
         extra = bench.family.in_environment(options)
         run, records = starter.start("c", "s", 0, plan.text(), dict(extra))
-        assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+        assert run.finished, f"{run.reason}\n{run.stderr}"
         found = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
         return [found[number] for number in range(len(cases))]
 

@@ -50,7 +50,7 @@ def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
     cases = [PlanCase(BCAST, size, name) for size in sizes for name in (REFERENCE, OURS)]
     plan = Plan("test", 1, tuple(cases), Data(), blocks=1, reps=2, warmup=1)
     run, records = ranks.start("c", "s", 0, plan.text(), {})
-    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    assert run.finished, f"{run.reason}\n{run.stderr}"
     times = {one.case: statistics.median(one.ns) for one in records if isinstance(one, Samples)}
     found = {}
     for place, size in enumerate(sizes):

@@ -33,6 +33,7 @@ from plumbline_db.records import (
     Campaign,
     CaseRecord,
     Check,
+    Failure,
     ProbeRecord,
     Run,
     Winner,
@@ -71,7 +72,7 @@ class Machine(SimulatedStarter):
         self._value = extra.get(VARIABLE, "")
         run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if self._value and self._value == self._dies:
-            return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
+            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 134")), []
         if self._value and self._value == self._unread:
             unread = "not_in_force", "reads back 4096"
             records = [

@@ -20,10 +20,11 @@ from plumbline.measure import Progress
 from plumbline.placement import Placement
 from plumbline.process import Finished
 from plumbline.settings import Settings
+from plumbline.starter import ended
 from plumbline.words import counted
 from plumbline.workbench import OUT, set_by_site
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Run
+from plumbline_db.records import Failure, Run
 
 from .cells import Cell
 from .judge import Times
@@ -134,11 +135,11 @@ class Sides:
                 timeout_seconds=self._timeout_seconds,
             )
             done = bench.launcher.run(bench.family, bench.installation, job)
-            reason = self._reason(done)
+            failure = self._failure(done)
             try:
-                seconds = {} if reason else program.read(job.program, folder, done.stdout)
+                seconds = {} if failure else program.read(job.program, folder, done.stdout)
             except Unreadable as error:
-                reason = str(error)
+                failure = Failure("bad records", str(error))
         if isinstance(bench.launcher, Queue):
             bench.launcher.stored(id)
         run = Run(
@@ -146,8 +147,7 @@ class Sides:
             campaign=self._found.campaign.id,
             suite=suite,
             sequence=self._number,
-            outcome="failed" if reason else "finished",
-            reason=reason,
+            failure=failure,
             argv=done.argv,
             environment=job.extra,
             plan="",
@@ -157,18 +157,19 @@ class Sides:
             timed_seconds=0.0,
         )
         self._progress.launched(suite, run)
-        if reason:
-            raise self._error(program, side, reason, done)
+        if failure is not None:
+            raise self._error(program, side, failure.how, done)
         return seconds
 
-    def _reason(self, done: Finished) -> str:
+    def _failure(self, done: Finished) -> Failure | None:
         if done.timed_out:
-            return f"no end after {self._timeout_seconds:g} s"
+            return Failure("hung", f"no end after {self._timeout_seconds:g} s")
         if done.status != 0:
-            return f"exit status {done.status}"
+            return ended(done.status)
         family = self._found.bench.family
         said = family.complaint(done.stderr) or family.complaint(done.stdout)
-        return f"the library did not take a setting: {said}" if said else ""
+        text = f"the library did not take a setting: {said}"
+        return Failure("not in force", text) if said else None
 
     def _error(self, program: Program, side: Side, reason: str, done: Finished) -> PlumblineError:
         said = (done.stderr.strip() or done.stdout.strip())[-600:]

@@ -365,7 +365,7 @@ class Bar:
 
     def launched(self, suite: str, run: Run) -> None:
         self._launches += 1
-        state = suite if run.outcome == "finished" else f"{suite} failed: {run.reason}"
+        state = suite if run.finished else f"{suite} failed: {run.reason}"
         advance = 1.0 if self._counts else run.seconds
         self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
 

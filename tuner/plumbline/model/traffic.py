@@ -148,9 +148,9 @@ def _launched(
     texts: list[str] = []
     for sequence in range(TRIES):
         run = lab.launch(own, sequence, plan, dict(hot) | ENVIRONMENT).run
-        texts += [run.stderr] if run.outcome == "finished" else []
+        texts += [run.stderr] if run.finished else []
         found = agreed(texts)
-        if found is not None or run.outcome == "failed" or _COUNTED not in run.stderr:
+        if found is not None or not run.finished or _COUNTED not in run.stderr:
             return found
     return None
 
@@ -164,5 +164,5 @@ def _finished(db: Database, campaign: str, name: str) -> Iterator[Run]:
         run = runs.get(db, campaign, name, sequence)
         if run is None:
             return
-        if run.outcome == "finished":
+        if run.finished:
             yield run

@@ -279,7 +279,7 @@ def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int
     suites = [suite_of(bench, stage).name for stage in stages]
     by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
     for launched in runs.listing(db, campaign.id, suites):
-        if launched.outcome == "finished":
+        if launched.finished:
             records = overlaps.of_launch(db, launched.id)
             delivered.require(records)
             empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]

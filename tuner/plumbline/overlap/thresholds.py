@@ -137,7 +137,7 @@ def _suite(number: int) -> Suite:
 def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     """Whether sends return early, by size; nothing where there was no such launch."""
     launched = runs.listing(db, campaign.id, [_suite(number).name])
-    done = [one.id for one in launched if one.outcome == "finished"]
+    done = [one.id for one in launched if one.finished]
     records = overlaps.of_launch(db, done[-1]) if done else []
     delivered.require(records)
     cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)

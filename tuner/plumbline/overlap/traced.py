@@ -33,7 +33,7 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, li
         launched = [
             one
             for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
-            if one.outcome == "finished"
+            if one.finished
         ]
         found[bench] = measurements.records(lab.db, launched[-1].id)
         delivered.require(found[bench])

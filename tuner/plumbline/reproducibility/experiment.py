@@ -200,20 +200,21 @@ class _Series:
             self._sequence += 1
             named = msgspec.structs.replace(plan, name=self._suite.launch(sequence))
             outcome = self._lab.launch(self._suite, sequence, named, {})
-            if outcome.run.outcome == "finished":
+            failure = outcome.run.failure
+            if failure is None:
                 return cases.samples(self._lab.db, self._lab.campaign, self._suite.name, sequence)
             failures += not outcome.stored
             if failures == 3:
                 blame = ""
-                if outcome.culprit is not None:
-                    case = plan.cases[outcome.culprit]
+                if failure.case is not None:
+                    case = plan.cases[failure.case]
                     blame = (
                         f"{case.function} with {case.bytes} bytes was under way: leave it out with "
                         "--functions or --sizes. "
                     )
                 raise PlumblineError(
                     f"three launches of {self._suite.name} failed, the last one: "
-                    f"{outcome.run.reason}\n"
+                    f"{failure.text}\n"
                     f"{outcome.run.stderr[-1500:].strip()}\n{blame}"
                     "`plumbline doctor` tries the steps one by one; the same command goes on"
                 )

@@ -20,9 +20,8 @@ from plumbline import libraries
 from plumbline.libraries import Family
 from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import Plan, PlanCase
-from plumbline.starter import NO_END
 from plumbline_db import runs
-from plumbline_db.records import Run, Suite
+from plumbline_db.records import Failure, Suite
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target, index
@@ -224,9 +223,10 @@ class ColdHeat:
         extra = libraries.beside(family, self._environment, setting.knobs())
         done = self._lab.launch(setting.suite, setting.sequence, plan, extra)
         setting.sequence += 1
-        if done.run.outcome == "failed":
-            guilty = None if done.culprit is None else plan.cases[done.culprit]
-            return self._failed(setting, done.run, guilty)
+        failure = done.run.failure
+        if failure is not None:
+            guilty = None if failure.case is None else plan.cases[failure.case]
+            return self._failed(setting, failure, guilty)
         setting.blameless = 0
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
@@ -239,7 +239,7 @@ class ColdHeat:
         setting.rounds.append(number)
         return [setting]
 
-    def _failed(self, setting: Setting, run: Run, case: PlanCase | None) -> list[Setting]:
+    def _failed(self, setting: Setting, failure: Failure, case: PlanCase | None) -> list[Setting]:
         functions = list(setting.chosen)
         own = case is not None and case.function in setting.chosen
         if len(functions) > 1:
@@ -249,7 +249,7 @@ class ColdHeat:
             return [setting.part("a", functions[:half]), setting.part("b", functions[half:])]
         (candidate,) = setting.chosen.values()
         setting.blameless = 0 if own else setting.blameless + 1
-        chance = not (own or self._repeats or run.reason.startswith(NO_END))
+        chance = not (own or self._repeats or failure.timed_out)
         if chance and setting.blameless < IN_A_ROW:
             return [setting]
         if case is not None and own:
@@ -260,7 +260,7 @@ class ColdHeat:
             if len(setting.cells) - len(left) < strikes:
                 return [setting]
         for target in self._left(setting):
-            found = Flaw("failed", f"launches fail with it in force: {run.reason}")
+            found = Flaw("failed", f"launches fail with it in force: {failure.text}")
             self.flaws[target, candidate] = found
         return []
 

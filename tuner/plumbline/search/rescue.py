@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from plumbline import libraries
-from plumbline.measure import IN_A_ROW, Laboratory, culprit
+from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import Plan, PlanCase
 from plumbline.words import counted
 from plumbline_db import runs
@@ -96,12 +96,12 @@ def _tried(
         those = tuple(case for _, case in cases)
         full = msgspec.structs.replace(plan, name=suite.launch(sequence), cases=those)
         run = lab.launch(suite, sequence, full, extra).run
-        if run.outcome == "finished":
+        failure = run.failure
+        if failure is None:
             return found | _results(lab, suite.name, sequence, left)
-        guilty = culprit(run)
-        blamed = left if guilty is None else [cases[guilty][0]]
+        blamed = left if failure.case is None else [cases[failure.case][0]]
         failures.update(blamed)
-        found |= {cell: Flaw("failed", run.reason) for cell in blamed if failures[cell] >= enough}
+        found |= {cell: Flaw("failed", failure.text) for cell in blamed if failures[cell] >= enough}
         left = [cell for cell in left if cell not in found]
         sequence += 1
     return found

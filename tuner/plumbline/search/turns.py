@@ -240,7 +240,7 @@ class Turns(ABC, Generic[Key]):
             )
             run = self._lab.launch(one.suite, one.sequence, named, extra).run
             one.sequence += 1
-            if run.outcome == "finished":
+            if run.finished:
                 one.in_a_row = 0
                 one.rounds.append(turn)
                 one.flaw = self.checked(one.suite.name, one.sequence - 1)
