@@ -24,10 +24,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline import acceptance, pairs, paths
+from plumbline import acceptance, pairs
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.settings.stored import settings_of
+from plumbline.system import paths
 from plumbline.verify import design, estimators
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from plumbline import paths
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
+from plumbline.system import paths
 from tests.collectives_alt.programs import HERE, ROOT, Build, mpiexec, mpirun
 from tests.collectives_alt.started import profile_text, read_report
 

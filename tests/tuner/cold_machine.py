@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline.placement import Placement
 from plumbline.search.candidates import Menu
+from plumbline.system.placement import Placement
 from plumbline.workbench import Variant
 from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
 from tests.db import build

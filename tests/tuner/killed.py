@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import cli, fits, process
+from plumbline import cli, fits
+from plumbline.system import process
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -19,10 +19,10 @@ from plumbline.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
 from plumbline.search import space_file
 from plumbline.search.space import Space
 from plumbline.starter import Starter, ended, under_way, with_case
+from plumbline.system.placement import Placement
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
     Begin,

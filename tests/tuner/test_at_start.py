@@ -9,9 +9,9 @@ import pytest
 
 from plumbline import at_start
 from plumbline.core.configuration import Configuration
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
+from plumbline.system.placement import Placement
 from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import Failure, ProbeRecord, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter

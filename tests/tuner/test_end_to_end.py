@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from plumbline import libraries, paths, sessions
-from plumbline.words import counted
+from plumbline import libraries
+from plumbline.system import paths, sessions
+from plumbline.system.words import counted
 from plumbline_db import campaigns, integrity, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

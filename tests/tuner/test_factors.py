@@ -11,8 +11,8 @@ import pytest
 from plumbline import factors
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

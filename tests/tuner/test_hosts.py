@@ -10,9 +10,9 @@ import pytest
 from plumbline.hosts import Hosts, Reach, named
 from plumbline.libraries import hydra
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load, tasks
+from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 
 TWO = '[hosts]\nnames = ["a", "b"]\n'

@@ -13,9 +13,9 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import under_way
+from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

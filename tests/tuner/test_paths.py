@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 
 

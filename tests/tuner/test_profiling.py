@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
 from plumbline.application import Application, read
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.system import paths
 from tests.tuner.families import installations
 
 pytestmark = pytest.mark.mpi

@@ -9,8 +9,8 @@ import pytest
 
 from plumbline import side_by_side
 from plumbline.core.configuration import Configuration
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
 from tests.tuner.simulated import Costs, SimulatedStarter

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign, paths, tables
+from plumbline import campaign, tables
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.search.space import differences
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import Starter
+from plumbline.system import paths
 from plumbline.workbench import Workbench, list_of, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples

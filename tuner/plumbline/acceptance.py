@@ -21,18 +21,18 @@ import numpy as np
 from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
 from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.settings import Settings
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.sequential import Family, Question, Standing
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
 from plumbline_exporters.bundle import conditions

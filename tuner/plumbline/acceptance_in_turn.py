@@ -16,13 +16,13 @@ import msgspec
 from plumbline.circumstances import everywhere
 from plumbline.measure import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
 from plumbline.verify.statistics import paired_ratio, slower
-from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Suite, Winner
 

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from plumbline import paths
 from plumbline.search import select, space_file
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, is_of, label
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Winner
 

@@ -34,8 +34,8 @@ from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
 from plumbline.settings.way_of_use import BARRIER
 from plumbline.starter import Starter
+from plumbline.system.words import counted
 from plumbline.trials import Trials
-from plumbline.words import counted
 from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table

@@ -9,8 +9,8 @@ import msgspec
 
 from plumbline import factors, settling
 from plumbline.settling import Start
+from plumbline.system.words import counted
 from plumbline.verify.independence import Dependence
-from plumbline.words import counted
 from plumbline_db.records import Footer, Header, Load, ProbeRecord
 from plumbline_db.runs import Surroundings
 

@@ -19,9 +19,9 @@ from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.race import Target
 from plumbline.settings import Settings
+from plumbline.system.words import counted
 from plumbline.verify.sequential import Family, Question
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
-from plumbline.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 

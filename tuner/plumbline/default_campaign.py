@@ -11,8 +11,8 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.fits import installed
-from plumbline.machine import this_machine
-from plumbline.words import counted
+from plumbline.system.machine import this_machine
+from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

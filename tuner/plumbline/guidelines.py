@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import toml
+from plumbline.system import toml
 from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")

@@ -18,7 +18,7 @@ from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.starter import PRELOAD, Starter
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database

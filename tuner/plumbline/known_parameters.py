@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from plumbline import version
 from plumbline.search.space import FunctionSpace, Setting, Space
 from plumbline.search.space_file import load
+from plumbline.system import version
 from plumbline_exporters.lint.known import Known, Parameter
 
 # Words that a choice may be, besides the algorithms that a space lists: the library's own decision.

@@ -16,10 +16,10 @@ import msgspec
 
 from plumbline import blame, factors
 from plumbline.aside import LIBRARY, Aside
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase, named
 from plumbline.settings.identity import now
 from plumbline.starter import Starter
+from plumbline.system.placement import Placement
 from plumbline_db import events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -16,10 +16,10 @@ from plumbline.guidelines import Guidelines
 from plumbline.measure import Laboratory, Series
 from plumbline.plan import Data
 from plumbline.settings import Settings
+from plumbline.system.words import counted
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import OtherUse, Suite, Verdict
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline import hockney
-from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import here
 from plumbline.plan import Plan, RoundTrips
 from plumbline.settings import identity
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import here
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns
 from plumbline_db import hockney as table

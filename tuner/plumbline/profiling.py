@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline import __version__, into_ranks, libraries, paths, process, recorded
+from plumbline import __version__, into_ranks, libraries, recorded
 from plumbline.application import Application
 from plumbline.libraries import Family, Installation
+from plumbline.system import paths, process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 

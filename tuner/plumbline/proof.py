@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.core.configuration import Configuration
 from plumbline.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.libraries import Family
 from plumbline.plan import Plan, PlanCase
+from plumbline.system import process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Failure, Winner

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from plumbline.plan import Plan
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db.records import CaseRecord, ProbeRecord, Samples, Transit
 
 # Calls at most that let a case settle; repetitions at most until a simulated machine repeats

@@ -15,8 +15,8 @@ import msgspec
 
 from plumbline import platforms
 from plumbline.libraries.simgrid import SELECTORS, Selector
-from plumbline.placement import Placement
 from plumbline.platforms import Links, Topology
+from plumbline.system.placement import Placement
 from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.between import Estimate, Spread, between_campaigns, estimate, widened
 from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
 from plumbline.verify.index import LIBRARY, Index, Side
-from plumbline.words import counted
 from plumbline_db import campaigns, runs, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import machine, process, readback
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
 from plumbline.plan import named_in
+from plumbline.system import machine, process, readback
+from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (

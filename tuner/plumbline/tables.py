@@ -17,11 +17,11 @@ from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_b
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.settling import until_settled
+from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Medians, Suite, Verdict
 

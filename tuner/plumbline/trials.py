@@ -17,7 +17,7 @@ from plumbline.measure import Laboratory, Series
 from plumbline.plan import Plan, PlanCase
 from plumbline.search.fixed_point import is_part
 from plumbline.settings import Settings
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Winner
 

@@ -10,14 +10,15 @@ from pathlib import Path
 import msgspec
 
 from plumbline import guidelines as guideline_file
-from plumbline import libraries, paths, process
+from plumbline import libraries
 from plumbline.guidelines import Guidelines
 from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob
-from plumbline.placement import Placement
 from plumbline.search import space_file
 from plumbline.search.space import Space
 from plumbline.settings import Settings
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
-from plumbline.placement import Placement
 from plumbline.plan import PlanCase
 from plumbline.starter import Starter, ended, under_way, with_case
+from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.records import (
     Begin,

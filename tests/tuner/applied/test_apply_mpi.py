@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
 from plumbline.applied import apply, places, readback, rollback
 from plumbline.applied.outcome import Outcome
 from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.exporters import mpi
 from tests.exporters.conftest import canary_program, open_mpi  # noqa: F401 - fixtures

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force, paths
+from plumbline import in_force
 from plumbline.check import acceptance, document, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
 from plumbline.in_force import Files
 from plumbline.simulation import Simulation
+from plumbline.system import paths
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import planted

@@ -12,7 +12,7 @@ from plumbline.check.imb import COLUMN, Imb, find
 from plumbline.check.programs import FOLDER, Reading, Unreadable, Wanted
 from plumbline.launch import Job, launcher_for
 from plumbline.libraries.intelmpi import IntelMpi
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES
 from tests.db import build

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
 from plumbline.check.cells import Cell
 from plumbline.check.loops import COLUMNS, Loops
 from plumbline.check.programs import FOLDER, Reading, Unreadable
@@ -18,6 +17,7 @@ from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings.campaign_file import load
+from plumbline.system import paths
 from tests.tuner.families import installations
 
 CELLS = [

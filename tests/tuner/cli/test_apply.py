@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import doctor, fits, paths
+from plumbline import doctor, fits
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
 from plumbline.applied.conflicts import mca_lines
 from plumbline.applied.sets import Store, Target
 from plumbline.libraries import Knob, families
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import simulated

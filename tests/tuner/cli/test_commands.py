@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import at_start, paths, side_by_side
-from plumbline.machine import processing_units
+from plumbline import at_start, side_by_side
 from plumbline.settings import identity
+from plumbline.system import paths
+from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, exports, integrity
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters

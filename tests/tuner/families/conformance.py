@@ -12,13 +12,14 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
 from plumbline.proof import environment_of
 from plumbline.search import space as spaces
 from plumbline.search import space_file
 from plumbline.search.space import Space
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import exporters

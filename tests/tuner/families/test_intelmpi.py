@@ -12,13 +12,14 @@ from statistics import median
 import msgspec
 import pytest
 
-from plumbline import into_ranks, libraries, process
+from plumbline import into_ranks, libraries
 from plumbline.canary import Canary
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import LOUD, spoilt
-from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.proof import Failed, Outcomes, environment_of, prove
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.records import Check, Winner
 from plumbline_exporters.impi_ranges import knob
 from plumbline_exporters.registry import write as write_files

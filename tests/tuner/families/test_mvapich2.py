@@ -10,9 +10,9 @@ from plumbline import libraries
 from plumbline.libraries import Installation
 from plumbline.libraries.mv2_functions import FUNCTIONS, REFUSES
 from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
-from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import space_file
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.mv2_ranges import IN_RANGES, SWITCHES

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from plumbline import ending
 from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
@@ -21,9 +20,10 @@ from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
+from plumbline.system import ending
+from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -256,7 +256,7 @@ def test_nodes_of_a_cluster_have_cores_of_their_own(
 ) -> None:
     """The login node says nothing of them."""
     other = [frozenset({unit}) for unit in range(64)]
-    monkeypatch.setattr("plumbline.machine.domains", lambda: {"core": other})
+    monkeypatch.setattr("plumbline.system.machine.domains", lambda: {"core": other})
     ranks = scheduler.starter(good(tmp_path))
     ranks.placement = Placement(nodes=1, ppn=4, bind="core")
     (tmp_path / "mpirun").write_text('#!/bin/sh\nshift 4\nexec "$@"\n')

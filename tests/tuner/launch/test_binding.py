@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import libraries, machine, paths
+from plumbline import libraries
 from plumbline.launch import launcher_for
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement, here
 from plumbline.plan import Plan, PlanCase
-from plumbline.readback import units
 from plumbline.starter import Starter
+from plumbline.system import machine, paths
+from plumbline.system.placement import Placement, here
+from plumbline.system.readback import units
 from plumbline_db import runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

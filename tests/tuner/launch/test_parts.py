@@ -17,11 +17,11 @@ from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
-from plumbline.placement import Placement
 from plumbline.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import under_way
+from plumbline.system.placement import Placement
 from plumbline.workbench import workbench
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
@@ -274,7 +274,7 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         checks = {one.case: one.outcome for one in records if isinstance(one, Check)}
         return dict(zip(order, ns, strict=True)), checks
 
-    monkeypatch.setattr("plumbline.machine.processing_units", lambda: 2)
+    monkeypatch.setattr("plumbline.system.machine.processing_units", lambda: 2)
     in_two, checks = times()
     assert set(checks.values()) == {"ok"} and set(checks) == set(in_two) == set(range(len(CASES)))
     again, _ = times()

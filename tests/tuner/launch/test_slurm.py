@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.measure import Laboratory
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -12,15 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, paths, proof
+from plumbline import libraries, proof
 from plumbline.hosts import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
 from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, Header
 from plumbline_exporters import env

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from plumbline import libraries, proof
-from plumbline.placement import Placement
 from plumbline.plan import Plan
 from plumbline.search import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.space import Space
 from plumbline.starter import Starter
+from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import write

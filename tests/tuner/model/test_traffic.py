@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
 from plumbline.measure import Laboratory
 from plumbline.model import traffic
 from plumbline.search.race import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.starter import Starter
+from plumbline.system import paths
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database

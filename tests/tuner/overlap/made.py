@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
 from plumbline.starter import Starter
+from plumbline.system.placement import Placement
 from plumbline_db.records import Footer, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.db import build
 from tests.tuner.simulated import Interrupted, _header

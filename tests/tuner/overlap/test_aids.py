@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.machine import processing_units
 from plumbline.overlap import aids, suite
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.suite import Settings
 from plumbline.search import space_file
 from plumbline.search.space import Progress, Space
+from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT
 from tests.tuner.test_end_to_end import plumbline

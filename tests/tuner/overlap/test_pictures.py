@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from plumbline import chart
 from plumbline.overlap import colours, difference, difference_maps, heatmap, sheet
 from plumbline.overlap.colours import GREY, RATIO, SLOWDOWN, TIMES
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import Cell
+from plumbline.system import chart
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from tests.tuner.cli.command import plumbline

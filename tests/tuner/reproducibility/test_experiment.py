@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.machine import processing_units
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility.experiment import PILOTS, Experiment, Outcome, Rank
 from plumbline.reproducibility.report import effect_table, report, spread_table
 from plumbline.reproducibility.settings import Settings, checked, full, quick
 from plumbline.settings import Settings as CampaignSettings
+from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import paths, tables
+from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
@@ -23,6 +23,7 @@ from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.rounds import Rounds
 from plumbline.search.space_file import for_library
 from plumbline.settings.campaign_file import load
+from plumbline.system import paths
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Trial

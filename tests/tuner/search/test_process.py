@@ -16,7 +16,6 @@ from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure import Laboratory
-from plumbline.placement import Placement
 from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
@@ -24,6 +23,7 @@ from plumbline.search.process import ProcessWide
 from plumbline.search.turns import HEATS
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
+from plumbline.system.placement import Placement
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

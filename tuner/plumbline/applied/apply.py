@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import paths
 from plumbline.applied import conflicts, files, targets, texts
 from plumbline.applied.outcome import Outcome
 from plumbline.applied.places import Place
 from plumbline.applied.sets import FORMAT, Set, Source, Store, Target, sha256
 from plumbline.libraries import Family, Installation
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Machine

@@ -17,11 +17,11 @@ from plumbline.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.measure import Progress
-from plumbline.placement import Placement
-from plumbline.process import Finished
 from plumbline.settings import Settings
 from plumbline.starter import ended
-from plumbline.words import counted
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
+from plumbline.system.words import counted
 from plumbline.workbench import OUT, set_by_site
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Failure, Run

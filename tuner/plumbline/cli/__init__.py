@@ -10,7 +10,8 @@ import sys
 
 import click
 
-from plumbline import __version__, ending
+from plumbline import __version__
+from plumbline.system import ending
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .lazy import Lazy

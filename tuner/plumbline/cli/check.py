@@ -64,7 +64,7 @@ def command(
     """
     from plumbline import in_force
     from plumbline.check import acceptance, document, installed
-    from plumbline.placement import BINDS
+    from plumbline.system.placement import BINDS
     from plumbline_db.errors import UsageError
 
     from . import check_tables

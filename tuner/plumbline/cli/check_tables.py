@@ -12,7 +12,7 @@ from plumbline.check.acceptance import Acceptance
 from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 

@@ -57,7 +57,7 @@ class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline.chart import ENDINGS
+        from plumbline.system.chart import ENDINGS
         from plumbline_db.errors import UsageError
 
         path = super().convert(value, param, ctx)
@@ -280,7 +280,7 @@ def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
 
 
 def database(path: Path | None) -> Path:
-    from plumbline.paths import default_database
+    from plumbline.system.paths import default_database
 
     return path if path is not None else default_database()
 

@@ -97,7 +97,8 @@ def command(
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
       plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after --svg tuned.svg
     """
-    from plumbline import chart, compare, comparison_chart, sides
+    from plumbline import compare, comparison_chart, sides
+    from plumbline.system import chart
     from plumbline_db.connection import Database
 
     how = compare.How(**options)
@@ -232,7 +233,7 @@ def _verdict(line: Line) -> str:
 
 
 def _summary(found: Comparison) -> str:
-    from plumbline.words import counted
+    from plumbline.system.words import counted
 
     text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:

@@ -12,13 +12,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import chart, report
+from plumbline import report
 from plumbline.model import explain as explaining
 from plumbline.model import measuring, picture
 from plumbline.model.basis import Basis
 from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.report import Report
-from plumbline.words import counted
+from plumbline.system import chart
+from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 

@@ -44,8 +44,9 @@ def command(
     """
     import msgspec
 
-    from plumbline import default_campaign, fits, paths
+    from plumbline import default_campaign, fits
     from plumbline.settings import identity
+    from plumbline.system import paths
     from plumbline_db import machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError

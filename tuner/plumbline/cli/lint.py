@@ -50,7 +50,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import known_parameters, paths
+    from plumbline import known_parameters
+    from plumbline.system import paths
     from plumbline_exporters.lint import files as disk
     from plumbline_exporters.lint.finding import Context, check_library
     from plumbline_exporters.lint.formats import formats

@@ -210,8 +210,8 @@ def command(
     for weakness in weak:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if picture is not None:
-        from plumbline import chart
         from plumbline.overlap import sheet
+        from plumbline.system import chart
 
         title = suite.title(bench.installation.library, settings)
         common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))

@@ -110,8 +110,8 @@ def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
 def _draw_sheet(
     file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
 ) -> None:
-    from plumbline import chart
     from plumbline.overlap import sheet
+    from plumbline.system import chart
 
     rows = [
         (
@@ -125,8 +125,8 @@ def _draw_sheet(
 
 
 def _draw_difference(file: Path, compared: Between) -> None:
-    from plumbline import chart
     from plumbline.overlap import difference_maps
+    from plumbline.system import chart
 
     names = [f"{one.stored.name} ({one.stored.campaign.id})" for one in (compared.a, compared.b)]
     common.write(file, chart.drawn(difference_maps.sheet(compared.found, *names), file))
@@ -177,7 +177,7 @@ def _say(compared: Between) -> None:
 
 
 def _heading(compared: Between) -> Iterator[str]:
-    from plumbline.words import counted
+    from plumbline.system.words import counted
 
     from .compare import apart, differing
 
@@ -235,7 +235,7 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
-    from plumbline.words import counted
+    from plumbline.system.words import counted
 
     totals, found = compared.found.totals, compared.found
     cells = sum(one.cells for one in totals)

@@ -146,8 +146,8 @@ def command(
     shown = [one for one in parts if part in (one, "all")]
     found = [one for name in chosen for one in timeline.timelines(records[name], shown)]
     if picture is not None:
-        from plumbline import chart
         from plumbline.overlap import timeline_chart
+        from plumbline.system import chart
 
         sheet = timeline_chart.sheet(suite.title(bench.installation.library, wanted), found)
         common.write(picture, chart.drawn(sheet, picture))

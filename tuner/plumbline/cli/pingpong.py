@@ -57,9 +57,9 @@ def command(
 
     from plumbline import campaign as loop
     from plumbline import pingpong
-    from plumbline.machine import processing_units
     from plumbline.measure import Laboratory
     from plumbline.settings import campaign_file
+    from plumbline.system.machine import processing_units
     from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError

@@ -93,7 +93,7 @@ def command(
         warnings = conditions_of(ranks)
     done = report(bench, ranks, settings, outcome, warnings)
     if svg is not None:
-        from plumbline import chart
+        from plumbline.system import chart
 
         common.write(svg, chart.render(picture.specification(done.spread)))
     if as_json:

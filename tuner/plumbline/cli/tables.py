@@ -13,10 +13,10 @@ from plumbline.guidelines import Guidelines
 from plumbline.report import Report, timed_share
 from plumbline.saving import Saving
 from plumbline.search.outcome import label
+from plumbline.system.words import counted
 from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
-from plumbline.words import counted
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
 

@@ -76,7 +76,7 @@ def command(
     import msgspec
 
     from plumbline.settings import campaign_file
-    from plumbline.words import counted
+    from plumbline.system.words import counted
     from plumbline.workbench import workbench
 
     from . import variant_tables

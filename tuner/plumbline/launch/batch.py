@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import ending, process
 from plumbline.libraries import Family, Installation
+from plumbline.system import ending, process
 from plumbline.unmeasured import Unmeasured
 from plumbline_db import own
 from plumbline_db.errors import PlumblineError

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import machine, process
 from plumbline.hosts import Hosts, Reach
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
+from plumbline.system import machine, process
+from plumbline.system.placement import Placement
 from plumbline_db import own, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine

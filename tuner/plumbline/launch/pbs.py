@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline import process
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import process
+from plumbline.system import process
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import machine as this_machine
-from plumbline import process
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.simgrid import options_in
-from plumbline.placement import Placement
 from plumbline.simulation import Simulation, hostfile, machine, overheads, platform
+from plumbline.system import machine as this_machine
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 

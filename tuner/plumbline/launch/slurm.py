@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import process
 from plumbline.into_ranks import for_ranks
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from plumbline import process
 from plumbline.libraries import Family, Installation
 from plumbline.libraries import reaching as variables_that_reach
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 

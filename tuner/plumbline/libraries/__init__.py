@@ -13,10 +13,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from plumbline import modules, version
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import modules, version
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 
 # What an exported file sets for ranks and their mpiexec (exporters/plumbline_exporters/hydra.py).
 OURS = (

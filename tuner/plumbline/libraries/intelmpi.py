@@ -13,10 +13,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline import process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.impi_ranges import ADJUST, SILENT

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import paths, process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import mpich_coll, mpich_selection

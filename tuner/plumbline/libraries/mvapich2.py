@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from plumbline import paths, process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import mv2_ranges

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from plumbline import process
 from plumbline.canary import Canary, in_copy
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.ompi_site import MARK

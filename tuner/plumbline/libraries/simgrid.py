@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from plumbline import process
 from plumbline.canary import Canary
 from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library

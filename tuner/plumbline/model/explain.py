@@ -13,7 +13,6 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import paths
 from plumbline.core.variant_spec import variant_name
 from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated
@@ -25,6 +24,7 @@ from plumbline.search.race import Target
 from plumbline.search.space import Space
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
+from plumbline.system import paths
 from plumbline.workbench import list_of
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.machine import processing_units
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
 from plumbline.plan import Plan
 from plumbline.search.space import Progress
 from plumbline.starter import THREADS
-from plumbline.words import counted
+from plumbline.system.machine import processing_units
+from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 if TYPE_CHECKING:

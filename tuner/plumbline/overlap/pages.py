@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from plumbline import chart
 from plumbline.overlap import (
     between,
     classes,
@@ -32,6 +31,7 @@ from plumbline.overlap.kept import Kept
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import Cell
+from plumbline.system import chart
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline.machine import processing_units
 from plumbline.settings import Settings, campaign_file, identity
 from plumbline.settings.ranks import SCHEDULERS
 from plumbline.settings.sampling import Sampling
+from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 
 _WHERE = ("nodes", "bind", "map_by", "hosts", *SCHEDULERS, "environment")

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.machine import processing_units
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
-from plumbline.placement import Placement, here
 from plumbline.plan import OverlapCell, Plan
 from plumbline.settings import identity
-from plumbline.words import counted
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import Placement, here
+from plumbline.system.words import counted
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database

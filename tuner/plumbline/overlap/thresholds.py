@@ -11,9 +11,9 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.placement import Placement
 from plumbline.plan import OverlapCell, Plan
 from plumbline.settings import identity
+from plumbline.system.placement import Placement
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure import Laboratory
 from plumbline.plan import Plan, PlanCase
+from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
-from plumbline.words import counted
 from plumbline_db.records import Suite, Trial
 from plumbline_exporters import mv2_ranges
 

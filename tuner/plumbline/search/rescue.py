@@ -13,7 +13,7 @@ import msgspec
 from plumbline import libraries
 from plumbline.measure import IN_A_ROW, Laboratory
 from plumbline.plan import Plan, PlanCase
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial
 

@@ -21,7 +21,7 @@ from plumbline.measure import PUT_ASIDE, Laboratory
 from plumbline.plan import Plan
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import version
 from plumbline.libraries import Knob
+from plumbline.system import version
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import toml, version
+from plumbline.system import toml, version
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 

@@ -19,8 +19,8 @@ from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.libraries import Family
 from plumbline.measure import IN_A_ROW, Laboratory, Series
 from plumbline.plan import Plan
+from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
-from plumbline.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 

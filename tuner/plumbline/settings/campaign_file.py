@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline import application, modules, placement, toml
+from plumbline import application
 from plumbline.hosts import named
 from plumbline.simulation import known
+from plumbline.system import modules, placement, toml
 from plumbline_db.errors import UsageError
 
 from . import Settings, of_keys

@@ -16,7 +16,7 @@ from plumbline import site_rules as rules_of_site
 from plumbline import unmeasured
 from plumbline.guidelines import Guidelines
 from plumbline.libraries import reaching
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database

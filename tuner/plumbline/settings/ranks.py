@@ -11,9 +11,9 @@ from plumbline.hosts import Hosts
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable
-from plumbline.machine import processing_units
-from plumbline.placement import Bind, MapBy, Placement
 from plumbline.simulation import Simulation
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import Bind, MapBy, Placement
 
 # The tables that say where ranks come from; at most one of them is given.
 SCHEDULERS = ("slurm", "pbs", "flux")

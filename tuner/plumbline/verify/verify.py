@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.guidelines import Guidelines
+from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline.verify.sequential import Family, Question, Standing, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
-from plumbline.words import counted
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from plumbline.placement import Placement
-from plumbline.words import counted
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
 from plumbline_db.records import Header
 
 Domains = Mapping[str, Sequence[frozenset[int]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from plumbline import process
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 
 PREFIX = "module:"  # `module:openmpi/5.0.3` in place of a prefix

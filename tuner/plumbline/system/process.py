@@ -19,7 +19,7 @@ from typing import IO
 
 import msgspec
 
-from plumbline import ending, sessions
+from plumbline.system import ending, sessions
 from plumbline_db.errors import PlumblineError
 
 OUTPUT_CAP_BYTES = 256 * 1024

@@ -9,7 +9,7 @@ import platform
 import socket
 from pathlib import Path
 
-from plumbline.readback import units
+from plumbline.system.readback import units
 from plumbline_db.records import Machine
 
 

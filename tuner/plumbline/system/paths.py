@@ -54,10 +54,10 @@ def layout() -> Layout:
     if named:
         return _installed(Path(named).absolute())
     here = Path(__file__).resolve()
-    checkout = here.parents[2]
+    checkout = here.parents[3]
     if (checkout / "search-spaces").is_dir() and (checkout / "probes").is_dir():
         return Layout(programs=checkout / "build", search_spaces=checkout / "search-spaces")
-    return _installed(here.parents[4])
+    return _installed(here.parents[5])
 
 
 def _installed(prefix: Path) -> Layout:
@@ -78,7 +78,7 @@ def default_database() -> Path:
     named = os.environ.get("PLUMBLINE_DB")
     if named:
         return Path(named)
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[3]
     if (checkout / "probes").is_dir():
         return checkout / "state" / "plumbline.db"
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
