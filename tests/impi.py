@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
-from plumbline.plan import Plan, PlanCase
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished

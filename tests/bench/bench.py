@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign, tables
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline import campaign, tables
+from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
-from plumbline.plan import PlanCase, measurable
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
 from plumbline.settings import Settings

@@ -10,7 +10,7 @@ import resource
 import time
 
 from plumbline import campaign
-from plumbline.plan import Data, Plan, PlanCase
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench
 from plumbline_db.records import Samples

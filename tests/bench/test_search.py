@@ -10,7 +10,7 @@ import pytest
 
 from plumbline import tables
 from plumbline.core.configuration import Configuration
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load

@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 import pytest
 
-from plumbline.application import write
 from plumbline.cli import plumbline as group
+from plumbline.core.application import write
 from plumbline.settings.campaign_file import load
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import guidelines
+from plumbline.core import guidelines
 from plumbline.core.configuration import Configuration
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Header
 from tests.collectives_alt.programs import make

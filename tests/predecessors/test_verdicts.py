@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.summary import summary_counts
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
+from plumbline.core.plan import PlanCase
 from plumbline.measure import Laboratory
-from plumbline.plan import PlanCase
 from plumbline.search.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load

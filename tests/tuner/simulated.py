@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
-from plumbline.guidelines import load as load_guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
 from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import OpenMpi

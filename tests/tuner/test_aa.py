@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign, tables
-from plumbline.guidelines import Pattern
+from plumbline.core.guidelines import Pattern
+from plumbline.core.plan import Data, measurable
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Data, measurable
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.workbench import workbench

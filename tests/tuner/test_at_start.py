@@ -9,7 +9,7 @@ import pytest
 
 from plumbline import at_start
 from plumbline.core.configuration import Configuration
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
 from plumbline.system.placement import Placement
 from plumbline.verify.statistics import paired_ratio

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from plumbline import best
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.race import Target
 from plumbline.workbench import Variant, VariantParameter

@@ -16,7 +16,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline import tables
-from plumbline.guidelines import Guidelines, Pattern, prefix_of
+from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import Laboratory
 from plumbline.proof import environment_of
 from plumbline.settings import Settings, identity

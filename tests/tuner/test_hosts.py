@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.hosts import Hosts, Reach, named
+from plumbline.core.reach import Hosts, Reach, named
 from plumbline.libraries import hydra
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings import Settings

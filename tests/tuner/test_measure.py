@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Plan, PlanCase
 from plumbline.starter import under_way
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
-from plumbline.plan import (
+from plumbline.core.plan import (
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     TYPE_BYTES,
     Data,

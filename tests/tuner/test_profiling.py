@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.application import Application, read
+from plumbline.core.application import Application, read
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from plumbline import proof
 from plumbline.canary import Canary
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
-from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Winner
 from plumbline_exporters import env, ompi_rules, profile

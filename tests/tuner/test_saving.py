@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from plumbline import saving
+from plumbline.core.plan import PlanCase
 from plumbline.measure import Laboratory
 from plumbline.pairs import Pairs
-from plumbline.plan import PlanCase
 from plumbline.search.cells import Target
 from plumbline.settings import stored
 from plumbline_db.connection import Database

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline import side_by_side
 from plumbline.core.configuration import Configuration
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from plumbline import campaign, tables
+from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
-from plumbline.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.search.space import differences
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from plumbline import tables
-from plumbline.guidelines import load as load_guidelines
+from plumbline.core.guidelines import load as load_guidelines
+from plumbline.core.plan import PlanCase
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import PlanCase
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign, tables
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.simulated import Simulated
 from plumbline.libraries import Installation
-from plumbline.plan import Plan, PlanCase
 from plumbline.settings.campaign_file import load, of
 from plumbline.simulation import Simulation
 from plumbline.workbench import workbench

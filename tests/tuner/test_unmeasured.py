@@ -8,9 +8,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from plumbline import unmeasured
-from plumbline.application import Application
-from plumbline.hosts import Hosts
+from plumbline.core import unmeasured
+from plumbline.core.application import Application
+from plumbline.core.reach import Hosts
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable

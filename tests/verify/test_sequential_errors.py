@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify import design
 from plumbline.verify.null_distributions import signed_rank_counts, signed_rank_order
 from plumbline.verify.sequential import Family, Question

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.circumstances import everywhere
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
-from plumbline.plan import Plan, PlanCase
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase, named
 from plumbline.core.variant_spec import variant_name
-from plumbline.plan import PlanCase, named
 
 LIBRARY = ("default", "library")  # variants that are the library's own call
 

@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline import side_by_side
 from plumbline.core.configuration import Configuration
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.side_by_side import Line
 from plumbline.starter import Starter
 from plumbline.verify.statistics import Comparison

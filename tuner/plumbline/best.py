@@ -14,7 +14,7 @@ from itertools import chain
 import msgspec
 
 from plumbline import side_by_side
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
 from plumbline.search.race import Target

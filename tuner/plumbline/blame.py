@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 
 # So many different calls end launches one after the other before an earlier one is looked for.
 SUSPICIOUS = 3

@@ -16,11 +16,11 @@ import msgspec
 from plumbline import acceptance_in_turn, other_uses, site_rules, tables
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
+from plumbline.core.plan import PlanCase
 from plumbline.exported import Files
 from plumbline.measure import Laboratory, Series
 from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
-from plumbline.plan import PlanCase
 from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, plausible, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget

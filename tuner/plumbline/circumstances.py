@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline.plan import (
+from plumbline.core.plan import (
     FUNCTIONS_IN_PARTS,
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     REDUCTIONS,

@@ -13,8 +13,8 @@ import msgspec
 from plumbline import campaign, conditions, libraries, site_rules
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS
-from plumbline.plan import Plan, PlanCase
 from plumbline.search.space import differences
 from plumbline.settings import Settings, campaign_file
 from plumbline.settings.ranks import default_nprocs

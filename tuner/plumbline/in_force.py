@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline import default_campaign, proof, tables
 from plumbline.campaign import starter
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.starter import PRELOAD, Starter

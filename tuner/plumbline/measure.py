@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline import blame, factors
 from plumbline.aside import LIBRARY, Aside
-from plumbline.plan import Plan, PlanCase, named
+from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.settings.identity import now
 from plumbline.starter import Starter
 from plumbline.system.placement import Placement

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.side_by_side import launch
 from plumbline.starter import Starter
 from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord

@@ -12,9 +12,9 @@ import msgspec
 
 from plumbline import tables
 from plumbline.circumstances import Circumstance, other_uses
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import Data
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Data
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.design import Design

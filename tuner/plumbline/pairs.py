@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline import tables
+from plumbline.core.plan import PlanCase
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index

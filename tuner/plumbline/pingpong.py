@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline import hockney
+from plumbline.core.plan import Plan, RoundTrips
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Plan, RoundTrips
 from plumbline.settings import identity
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here

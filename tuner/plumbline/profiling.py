@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline import __version__, into_ranks, libraries, recorded
-from plumbline.application import Application
+from plumbline.core.application import Application
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths, process
 from plumbline_db import scratch

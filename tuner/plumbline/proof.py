@@ -21,9 +21,9 @@ import msgspec
 
 from plumbline.canary import Canary, in_copy
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.libraries import Family
-from plumbline.plan import Plan, PlanCase
 from plumbline.system import process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError

@@ -9,8 +9,8 @@ from functools import partial
 import msgspec
 
 from plumbline import proof
+from plumbline.core.plan import Plan
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan
 from plumbline.search import outcome
 from plumbline.workbench import Workbench
 from plumbline_db import runs

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from plumbline.application import Application, Calls
+from plumbline.core.application import Application, Calls
 from plumbline_db.errors import PlumblineError
 
 SUFFIX = ".calls"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.system.words import counted
 from plumbline_db.records import CaseRecord, ProbeRecord, Samples, Transit
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.starter import Starter
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from plumbline import campaign as loop
 from plumbline import pingpong, twin
+from plumbline.core.plan import Plan, RoundTrips
 from plumbline.libraries.simgrid import Selector
-from plumbline.plan import Plan, RoundTrips
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.workbench import workbench

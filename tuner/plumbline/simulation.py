@@ -14,10 +14,10 @@ from typing import cast
 import msgspec
 
 from plumbline import platforms
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries.simgrid import SELECTORS, Selector
 from plumbline.platforms import Links, Topology
 from plumbline.system.placement import Placement
-from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
 

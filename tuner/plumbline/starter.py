@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.plan import named_in
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.libraries import Family, Installation
-from plumbline.plan import named_in
 from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch

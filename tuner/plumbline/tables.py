@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline import factors
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.settling import until_settled

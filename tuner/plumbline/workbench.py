@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import guidelines as guideline_file
 from plumbline import libraries
-from plumbline.guidelines import Guidelines
+from plumbline.core import guidelines as guideline_file
+from plumbline.core.guidelines import Guidelines
 from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob
 from plumbline.search import space_file

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 
 from .answers import Answers
 from .exact import Exact

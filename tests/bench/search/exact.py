@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from plumbline import campaign
+from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.plan import PlanCase
 from plumbline.proof import PROFILE, REFUSING_VARIANT
 from plumbline.search.candidates import DEFAULT
 from plumbline_db.records import Header

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from plumbline import campaign, tables
+from plumbline.core.plan import PlanCase
 from plumbline.measure import Laboratory
-from plumbline.plan import PlanCase
 from plumbline.settings import identity
 from plumbline_db import runs, searches, verdicts
 from plumbline_db.connection import Database

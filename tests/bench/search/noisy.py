@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline_db.records import Header
 

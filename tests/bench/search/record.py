@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from plumbline import blame, campaign, tables
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.starter import Starter
 from plumbline_db.errors import PlumblineError

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
-from plumbline.plan import PlanCase
 from plumbline.starter import Starter, ended, under_way, with_case
 from plumbline.system.placement import Placement
 from plumbline_db import runs

@@ -11,9 +11,9 @@ import msgspec
 
 from plumbline import campaign, tables
 from plumbline.core.configuration import Configuration
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import PlanCase
 from plumbline.libraries.simgrid import SELECTORS
-from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of

@@ -14,9 +14,9 @@ import pytest
 
 from plumbline import into_ranks, libraries
 from plumbline.canary import Canary
+from plumbline.core.plan import Plan
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import LOUD, spoilt
-from plumbline.plan import Plan
 from plumbline.proof import Failed, Outcomes, environment_of, prove
 from plumbline.system import process
 from plumbline.system.placement import Placement

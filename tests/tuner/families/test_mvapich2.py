@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.core.plan import Plan
 from plumbline.libraries import Installation
 from plumbline.libraries.mv2_functions import FUNCTIONS, REFUSES
 from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
-from plumbline.plan import Plan
 from plumbline.search import space_file
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
@@ -20,7 +21,6 @@ from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
 from plumbline.system import ending
 from plumbline.system.placement import Placement

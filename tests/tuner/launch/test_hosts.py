@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.hosts import Hosts
+from plumbline.core.reach import Hosts
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
 from plumbline.libraries import Installation

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from plumbline import campaign
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
-from plumbline.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import under_way

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from plumbline import libraries
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.system.placement import Placement

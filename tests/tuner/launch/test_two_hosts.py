@@ -13,12 +13,12 @@ import msgspec
 import pytest
 
 from plumbline import libraries, proof
-from plumbline.hosts import Hosts as Table
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.reach import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.plan import Plan, PlanCase
 from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.system.placement import Placement

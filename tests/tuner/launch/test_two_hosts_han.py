@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline import libraries, proof
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
 from plumbline.search import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.space import Space

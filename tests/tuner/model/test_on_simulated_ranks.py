@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign
+from plumbline.core.plan import Plan, PlanCase, RoundTrips
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
-from plumbline.plan import Plan, PlanCase, RoundTrips
 from plumbline.search.effort import Effort
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load

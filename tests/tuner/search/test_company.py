@@ -12,8 +12,8 @@ import pytest
 
 from plumbline import tables
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cold import settings_of

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from plumbline import campaign
-from plumbline.plan import Data, Plan, PlanCase
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.search import crossover
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target

@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from plumbline.circumstances import REDUCED, is_for
-from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from plumbline.plan import REDUCTIONS
+from plumbline.core.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
 from .cells import Cell

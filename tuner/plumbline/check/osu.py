@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from plumbline.plan import REDUCTIONS
+from plumbline.core.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
 from .cells import Cell

@@ -140,7 +140,7 @@ def command(
     from rich.text import Text
 
     from plumbline import at_start, campaign, conditions, settling
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.settings import campaign_file
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline.workbench import workbench

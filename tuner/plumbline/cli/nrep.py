@@ -72,7 +72,7 @@ def command(
     from rich.text import Text
 
     from plumbline import campaign, nrep
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
+    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
     from plumbline.settings import campaign_file
     from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError

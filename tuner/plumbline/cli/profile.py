@@ -13,7 +13,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.application import Application
+    from plumbline.core.application import Application
 
 _ROWS = 15
 
@@ -48,7 +48,7 @@ def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None)
       plumbline campaign -n 4 --profile my.json
     """
     from plumbline import profiling
-    from plumbline.application import write
+    from plumbline.core.application import write
 
     program = shutil.which(application[0])
     if program is None:
@@ -93,7 +93,7 @@ def _table(found: Application) -> Table:
 
 
 def _remarks(found: Application) -> list[str]:
-    from plumbline.application import shapes
+    from plumbline.core.application import shapes
 
     lines = []
     shares = [f"{share:.0%} on {name}" for name, share in shapes(found) if share >= 0.01]

@@ -62,7 +62,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import guidelines, report
+    from plumbline import report
+    from plumbline.core import guidelines
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.behind import Behind
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.report import Report, timed_share
 from plumbline.saving import Saving
 from plumbline.search.outcome import label

@@ -135,7 +135,7 @@ def _best(
     launches: int | None,
 ) -> list[Cell]:
     from plumbline import best, campaign
-    from plumbline.plan import Data, Plan, measurable
+    from plumbline.core.plan import Data, Plan, measurable
     from plumbline.search.candidates import Menu
     from plumbline.search.race import Target
     from plumbline.settling import until_settled

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries import Family, Installation
 from plumbline.system import ending, process
-from plumbline.unmeasured import Unmeasured
 from plumbline_db import own
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.into_ranks import for_ranks
 from plumbline.libraries import Family, Installation
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 

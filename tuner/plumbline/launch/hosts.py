@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.hosts import Hosts, Reach
+from plumbline.core.reach import Hosts, Reach
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process
 from plumbline.system.placement import Placement

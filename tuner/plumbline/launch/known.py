@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Sequence
 
-from plumbline import guidelines
+from plumbline.core import guidelines
 from plumbline.core.variant_spec import variant_name
 
 from .parts import Record, case_lines

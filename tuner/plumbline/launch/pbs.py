@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 

@@ -12,11 +12,11 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.into_ranks import for_ranks
 from plumbline.libraries import Family, Installation
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline.unmeasured import Unmeasured
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 

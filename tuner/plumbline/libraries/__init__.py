@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import msgspec
 
 from plumbline.canary import Canary
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import modules, version
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.canary import Canary
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

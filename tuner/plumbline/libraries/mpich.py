@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.canary import Canary
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from plumbline.canary import Canary
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from plumbline.canary import Canary, in_copy
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from plumbline.canary import Canary
-from plumbline.hosts import Reach
+from plumbline.core.reach import Reach
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch

@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.plan import TYPE_BYTES
 from plumbline.core.variant_spec import variant_name
 from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated
-from plumbline.plan import TYPE_BYTES
 from plumbline.report import Report
 from plumbline.search import space_file
 from plumbline.search.outcome import deciding, first_of, label

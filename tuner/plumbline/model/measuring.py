@@ -10,8 +10,8 @@ import msgspec
 
 from plumbline import campaign as loop
 from plumbline import pingpong, workbench
+from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.measure import Laboratory, Progress, Series
-from plumbline.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
 from plumbline.settings import Settings, stored

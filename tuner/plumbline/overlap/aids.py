@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
-from plumbline.plan import Plan
 from plumbline.search.space import Progress
 from plumbline.starter import THREADS
 from plumbline.system.machine import processing_units

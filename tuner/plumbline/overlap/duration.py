@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from plumbline.core.plan import OverlapCell, Plan
 from plumbline.overlap.benches import LOAD
-from plumbline.plan import OverlapCell, Plan
 
 # Of a message in shared memory; a slower network is seen in the first launches.
 _MESSAGE_SECONDS, _BYTE_SECONDS = 2e-6, 2e-10

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from plumbline import side_by_side
 from plumbline.campaign import spare_cores
 from plumbline.core.configuration import Configuration
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
 from plumbline.starter import Starter

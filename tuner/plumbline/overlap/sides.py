@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from plumbline.core.plan import OverlapCell
 from plumbline.overlap import benches, delivered
 from plumbline.overlap.metric import latency
-from plumbline.plan import OverlapCell
 from plumbline.verify.index import Side
 from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
-from plumbline.plan import OverlapCell, Plan
 from plumbline.settings import identity
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Placement, here

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.plan import OverlapCell, Plan
 from plumbline.settings import identity
 from plumbline.system.placement import Placement
 from plumbline.workbench import Workbench

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import msgspec
 
+from plumbline.core.plan import Plan
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.suite import Settings
-from plumbline.plan import Plan
 from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.records import Campaign, ProbeRecord

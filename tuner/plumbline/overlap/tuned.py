@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.overlap import sides, tune
 from plumbline.overlap.sides import Times
 from plumbline.overlap.tune import Asked

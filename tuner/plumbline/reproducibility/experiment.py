@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline import campaign as loop
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import Laboratory, Progress
-from plumbline.plan import Plan, PlanCase
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
 from plumbline.settings import campaign_file, identity

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline.plan import Data, measurable
+from plumbline.core.plan import Data, measurable
 from plumbline.settings.cases import SIZES
 from plumbline_db.errors import UsageError
 

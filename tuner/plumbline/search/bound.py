@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline_db.records import Verdict
 
 from .candidates import DEFAULT, Candidate

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.model.names import names
-from plumbline.plan import PlanCase
 from plumbline.system import version
 from plumbline.workbench import Variant
 from plumbline_db.records import Library

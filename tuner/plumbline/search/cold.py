@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
 from plumbline.measure import IN_A_ROW, Laboratory
-from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.plan import Plan
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan
 from plumbline_db.records import Suite
 
 from .candidates import DEFAULT, Candidate

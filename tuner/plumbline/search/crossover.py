@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
 from plumbline.libraries import Knob
-from plumbline.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
 from plumbline_db.records import Trial
 
 from .candidates import DEFAULT, Candidate

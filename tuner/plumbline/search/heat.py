@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import Laboratory, Series
-from plumbline.plan import Plan, PlanCase
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.variant_spec import variant_name
-from plumbline.guidelines import Guidelines
 from plumbline_db.records import Verdict, Winner
 
 from .cells import Target

@@ -7,7 +7,7 @@ whether its ranks wait is seen in each check of it (probes/measure/early.h)."""
 
 from __future__ import annotations
 
-from plumbline.plan import Plan, RoundTrips
+from plumbline.core.plan import Plan, RoundTrips
 from plumbline_db import hockney
 from plumbline_db.connection import Database
 

@@ -12,9 +12,9 @@ import msgspec
 
 from plumbline import tables
 from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.errors import UsageError

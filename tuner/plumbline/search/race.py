@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Trial

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import application
+from plumbline.core import application
 from plumbline_db.errors import UsageError
 
 from .cases import Cases

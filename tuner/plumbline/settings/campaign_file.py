@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline import application
-from plumbline.hosts import named
+from plumbline.core import application
+from plumbline.core.reach import named
 from plumbline.simulation import known
 from plumbline.system import modules, placement, toml
 from plumbline_db.errors import UsageError

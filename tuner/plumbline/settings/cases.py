@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline.application import Application
-from plumbline.plan import TYPE_BYTES
+from plumbline.core.application import Application
+from plumbline.core.plan import TYPE_BYTES
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.application import Application
+from plumbline.core.application import Application
 
 from . import GROUPS
 

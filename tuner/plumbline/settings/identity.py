@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from plumbline import site_rules as rules_of_site
-from plumbline import unmeasured
-from plumbline.guidelines import Guidelines
+from plumbline.core import unmeasured
+from plumbline.core.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.system.placement import Placement
 from plumbline.workbench import Workbench

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline import simulation
-from plumbline.hosts import Hosts
+from plumbline.core.reach import Hosts
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline.unmeasured import Unmeasured
+from plumbline.core.unmeasured import Unmeasured
 
 LAUNCHES_MAX = 30
 

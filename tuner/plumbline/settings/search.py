@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from plumbline.unmeasured import Unmeasured
+from plumbline.core.unmeasured import Unmeasured
 
 
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import PRECEDES, Guidelines
+from plumbline.core.guidelines import PRECEDES, Guidelines
 from plumbline.verify.drawing import STYLES, UNICODE, Marks
 from plumbline.verify.grid import guideline_label, in_order
 from plumbline.verify.kinds import Kind, all_kinds, of_table

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 
 Name = Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 

@@ -6,8 +6,8 @@ The cell stands at the size on all ranks of the launch; the left side ran on the
 
 from __future__ import annotations
 
-from plumbline.guidelines import Guidelines
-from plumbline.plan import part_bytes
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import part_bytes
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 

@@ -8,7 +8,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.drawing import UNICODE, Marks
 from plumbline.verify.kinds import Kind, Row, all_kinds, of_table
 from plumbline_db.records import Verdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side

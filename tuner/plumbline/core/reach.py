@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.unmeasured import Unmeasured
+from plumbline.core.unmeasured import Unmeasured
 from plumbline_db.errors import UsageError
 
 # Names and addresses; no option, nothing that a list of hosts or a shell takes apart.
