@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import cli, fits
+from plumbline import cli
+from plumbline.libraries import fits
 from plumbline.system import process
 from plumbline_db import runs
 from plumbline_db.connection import Database

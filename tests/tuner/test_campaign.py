@@ -14,10 +14,10 @@ from rich.text import Text
 
 from plumbline import campaign as loop
 from plumbline import report, tables
-from plumbline.canary import Canary
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, identity

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import known_parameters
-from plumbline.search.space import Space
-from plumbline.search.space_file import load
+from plumbline.libraries import known_parameters
+from plumbline.libraries.space import Space
+from plumbline.libraries.space_file import load
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
 from plumbline_exporters.lint.finding import FAMILIES, Context, Target

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline import proof
-from plumbline.canary import Canary
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline_db.errors import PlumblineError

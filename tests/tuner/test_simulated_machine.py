@@ -14,7 +14,7 @@ import pytest
 from plumbline import campaign, tables
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
-from plumbline.search.space import differences
+from plumbline.libraries.space import differences
 from plumbline.settings.campaign_file import load
 from plumbline.simulation import Simulation
 from plumbline.starter import Starter

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.core import guidelines
-from plumbline.search import space_file
+from plumbline.libraries import space_file
 from plumbline.settings import campaign_file
 from plumbline_db.errors import UsageError
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from plumbline.search import select, space_file
+from plumbline.libraries import space_file
+from plumbline.search import select
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, is_of, label
 from plumbline.system import paths

@@ -15,7 +15,7 @@ from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS
-from plumbline.search.space import differences
+from plumbline.libraries.space import differences
 from plumbline.settings import Settings, campaign_file
 from plumbline.settings.ranks import default_nprocs
 from plumbline.system import process

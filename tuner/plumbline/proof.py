@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.canary import Canary, in_copy
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.libraries import Family
+from plumbline.libraries.canary import Canary, in_copy
+from plumbline.libraries.into_ranks import RANK_ENVIRONMENT, for_ranks
 from plumbline.system import process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError

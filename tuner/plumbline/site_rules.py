@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.search.space import Algorithm, Space
+from plumbline.libraries.space import Algorithm, Space
 from plumbline.settings import Settings
 from plumbline.workbench import Workbench
 from plumbline_db.errors import UsageError

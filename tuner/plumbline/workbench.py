@@ -13,9 +13,8 @@ from plumbline import libraries
 from plumbline.core import guidelines as guideline_file
 from plumbline.core.guidelines import Guidelines
 from plumbline.launch import Launcher, launcher_for
-from plumbline.libraries import Family, Installation, Knob
-from plumbline.search import space_file
-from plumbline.search.space import Space
+from plumbline.libraries import Family, Installation, Knob, space_file
+from plumbline.libraries.space import Space
 from plumbline.settings import Settings
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement

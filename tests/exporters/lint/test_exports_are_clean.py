@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import known_parameters
+from plumbline.libraries import known_parameters
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import mpich_selection, ompi_rules, registry

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, fits, in_force, workbench
+from plumbline import campaign, in_force, workbench
+from plumbline.libraries import fits
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import doctor, fits
+from plumbline import doctor
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
 from plumbline.applied.conflicts import mca_lines
 from plumbline.applied.sets import Store, Target
-from plumbline.libraries import Knob, families
+from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError

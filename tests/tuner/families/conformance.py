@@ -13,11 +13,10 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import Family, Installation, space_file
+from plumbline.libraries import space as spaces
+from plumbline.libraries.space import Space
 from plumbline.proof import environment_of
-from plumbline.search import space as spaces
-from plumbline.search import space_file
-from plumbline.search.space import Space
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner

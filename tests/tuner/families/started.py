@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.launch import Job, launcher_for
 from plumbline.libraries import Family, Installation, Knob
-from plumbline.search.space import Space
+from plumbline.libraries.space import Space
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished

@@ -12,10 +12,10 @@ from statistics import median
 import msgspec
 import pytest
 
-from plumbline import into_ranks, libraries
-from plumbline.canary import Canary
+from plumbline import libraries
 from plumbline.core.plan import Plan
-from plumbline.libraries import Installation
+from plumbline.libraries import Installation, into_ranks
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.intelmpi import LOUD, spoilt
 from plumbline.proof import Failed, Outcomes, environment_of, prove
 from plumbline.system import process

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.libraries import space_file
 from plumbline.libraries.mvapich import TUNES_ITSELF, Mvapich
-from plumbline.search import space_file
 from plumbline_db.records import Winner
 from tests.exporters.bundles import everywhere
 from tests.tuner.families.conformance import Conformance

@@ -8,10 +8,9 @@ import pytest
 
 from plumbline import libraries
 from plumbline.core.plan import Plan
-from plumbline.libraries import Installation
+from plumbline.libraries import Installation, space_file
 from plumbline.libraries.mv2_functions import FUNCTIONS, REFUSES
 from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
-from plumbline.search import space_file
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES

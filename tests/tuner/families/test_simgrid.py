@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.libraries import space as spaces
+from plumbline.libraries import space_file
 from plumbline.libraries.simgrid import SELECTORS, SimGrid
-from plumbline.search import space as spaces
-from plumbline.search import space_file
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.simgrid_env import OPTIONS

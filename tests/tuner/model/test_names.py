@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.libraries import space_file
 from plumbline.model import schedules
 from plumbline.model.names import followed, names
-from plumbline.search import space_file
 
 ROOT = Path(__file__).resolve().parents[3]
 SPACES = [

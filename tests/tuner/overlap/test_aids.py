@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from plumbline import libraries
+from plumbline.libraries import space_file
+from plumbline.libraries.space import Progress, Space
 from plumbline.overlap import aids, suite
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.suite import Settings
-from plumbline.search import space_file
-from plumbline.search.space import Progress, Space
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT

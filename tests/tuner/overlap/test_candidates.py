@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from plumbline.core.configuration import Configuration
+from plumbline.libraries import space_file
 from plumbline.overlap import candidates
-from plumbline.search import space_file
 from plumbline_db.errors import UsageError
 from tests.tuner.simulated import ROOT, SPACE, installed_knobs
 

@@ -13,6 +13,7 @@ import pytest
 from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries.space_file import for_library
 from plumbline.measure import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
@@ -21,7 +22,6 @@ from plumbline.search.company import AGREE, Company
 from plumbline.search.order import Order
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.rounds import Rounds
-from plumbline.search.space_file import for_library
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
 from plumbline_db import events, runs

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline import tables
+from plumbline.libraries.space import Space
 from plumbline.measure import Laboratory
 from plumbline.search import crossover
 from plumbline.search.budget import Budget
@@ -24,7 +25,6 @@ from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.search.select import Trials, choose
 from plumbline.search.select import winners as select
-from plumbline.search.space import Space
 from plumbline.settings.campaign_file import load
 from plumbline_db import searches
 from plumbline_db.connection import Database

@@ -9,12 +9,12 @@ import pytest
 
 from plumbline import tables
 from plumbline.core.configuration import Configuration
+from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure import Laboratory
 from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import Effort, Race, Target, index
 from plumbline.search.select import winners
-from plumbline.search.space import Algorithm, FunctionSpace
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from plumbline.libraries import Knob
-from plumbline.search import space
-from plumbline.search.space_file import for_library
+from plumbline.libraries import Knob, space
+from plumbline.libraries.space_file import for_library
 from tests.db import build
 from tests.tuner.simulated import ROOT, SPACE, installed_knobs
 

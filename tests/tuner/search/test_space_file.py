@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.search.space import differences
-from plumbline.search.space_file import for_library, load
+from plumbline.libraries.space import differences
+from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix
 from tests.db import build

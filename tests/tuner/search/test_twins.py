@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.search import space_file
+from plumbline.libraries import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import fits
 from plumbline.applied import places, targets
 from plumbline.applied.places import Scope
 from plumbline.applied.rollback import names_in
 from plumbline.applied.sets import Set, Store
+from plumbline.libraries import fits
 
 
 class Standing(msgspec.Struct, frozen=True):

@@ -50,7 +50,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import known_parameters
+    from plumbline.libraries import known_parameters
     from plumbline.system import paths
     from plumbline_exporters.lint import files as disk
     from plumbline_exporters.lint.finding import Context, check_library

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.into_ranks import for_ranks
 from plumbline.libraries import Family, Installation
+from plumbline.libraries.into_ranks import for_ranks
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

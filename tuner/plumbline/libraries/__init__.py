@@ -13,8 +13,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from plumbline.canary import Canary
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
 from plumbline.system import modules, version
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

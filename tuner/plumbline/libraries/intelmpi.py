@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline.canary import Canary
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.canary import Canary
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.canary import Canary
+from plumbline.libraries.canary import Canary
 from plumbline_exporters import mpich_coll
 
 from . import Installation, Knob, family, hydra, mpiname

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from plumbline.canary import Canary
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from plumbline.canary import Canary, in_copy
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary, in_copy
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

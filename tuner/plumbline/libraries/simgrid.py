@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from plumbline.canary import Canary
 from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch

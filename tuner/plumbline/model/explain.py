@@ -16,12 +16,11 @@ import msgspec
 from plumbline.core.plan import TYPE_BYTES
 from plumbline.core.variant_spec import variant_name
 from plumbline.launch import launcher_for
-from plumbline.libraries import find_simulated
+from plumbline.libraries import find_simulated, space_file
+from plumbline.libraries.space import Space
 from plumbline.report import Report
-from plumbline.search import space_file
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
-from plumbline.search.space import Space
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.variant_spec import VariantSpec, variant_name
-from plumbline.search.space import Algorithm, Space
+from plumbline.libraries.space import Algorithm, Space
 
 from . import schedules
 from .schedules import Schedule, Shape

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import Knob
+from plumbline.libraries.space import Setting, Space
 from plumbline.overlap import benches
 from plumbline.search.process import is_read, refuse_without_core, values_of
-from plumbline.search.space import Setting, Space
 from plumbline_db.errors import UsageError
 
 

@@ -15,12 +15,12 @@ from itertools import pairwise
 
 from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
 from plumbline.libraries import Knob
+from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
 
 from .candidates import DEFAULT, Candidate
 from .cells import Target
 from .select import REACH, Chosen
-from .space import Space
 
 # Heats of one race at most: a gap of a factor 2^8 is closed by two.
 MOST_HEATS = 3

@@ -14,6 +14,7 @@ from plumbline import tables
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
+from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings
 from plumbline_db import runs
@@ -23,7 +24,6 @@ from plumbline_db.records import Suite, Winner
 from .candidates import DEFAULT, Candidate
 from .cells import Target, index
 from .select import Weights
-from .space import FunctionSpace, Parameter, Setting, Space
 from .turns import HEATS, Turns
 
 _ONE_LAUNCH = ((1, 3),)

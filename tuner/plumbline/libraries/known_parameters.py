@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from plumbline.search.space import FunctionSpace, Setting, Space
-from plumbline.search.space_file import load
+from plumbline.libraries.space import FunctionSpace, Setting, Space
+from plumbline.libraries.space_file import load
 from plumbline.system import version
 from plumbline_exporters.lint.known import Known, Parameter
 

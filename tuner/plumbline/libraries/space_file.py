@@ -18,11 +18,10 @@ from typing import Any
 
 import msgspec
 
+from plumbline.libraries.space import Space
 from plumbline.system import toml, version
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
-
-from .space import Space
 
 _RANGE = ("min_version", "below_version")
 # An MCA parameter or a variable; an option of SimGrid's has a slash.
