@@ -17,10 +17,10 @@ import msgspec
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
+from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries import Installation, Knob, space_file
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.libraries.space import Space
-from plumbline.starter import Starter, ended, under_way, with_case
 from plumbline.system.placement import Placement
 from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (

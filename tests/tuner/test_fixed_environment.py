@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
+from plumbline.launch.starter import Starter
 from plumbline.measure import Laboratory
 from plumbline.settings import identity
-from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database

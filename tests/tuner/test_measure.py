@@ -12,9 +12,9 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.starter import under_way
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.starter import under_way
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import platforms
-from plumbline.platforms import Links, Topology
+from plumbline.launch import platforms
+from plumbline.launch.platforms import Links, Topology
 
 SOURCE = Path(__file__).with_name("hops.c")
 LINKS = Links(

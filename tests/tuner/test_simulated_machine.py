@@ -13,11 +13,11 @@ import pytest
 
 from plumbline import campaign, tables
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
+from plumbline.launch.simulation import Simulation
+from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.libraries.space import differences
 from plumbline.settings.campaign_file import load
-from plumbline.simulation import Simulation
-from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.workbench import Workbench, list_of, workbench
 from plumbline_db.errors import PlumblineError

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import simulation
+from plumbline.launch import simulation
 from plumbline.launch.simulated import Simulated
+from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SELECTORS, SimGrid, options_in
 from plumbline.settings.campaign_file import load
 from plumbline.settings.stored import settings_of, text_of
-from plumbline.simulation import Simulation
 from plumbline.system.placement import Placement
 from plumbline.tables import design_of
 from plumbline_db.errors import PlumblineError, UsageError

@@ -14,9 +14,9 @@ import pytest
 from plumbline import campaign, tables
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.simulated import Simulated
+from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.settings.campaign_file import load, of
-from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Samples

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from plumbline import simulated_pingpong, twin
+from plumbline.launch.simulation import Simulation
 from plumbline.settings.campaign_file import load
-from plumbline.simulation import Simulation
 from plumbline_db.errors import PlumblineError, UsageError
 
 SIZES = [1, 64, 1024, 8192, 65536, 1048576]

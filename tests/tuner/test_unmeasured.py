@@ -13,12 +13,12 @@ from plumbline.core.application import Application
 from plumbline.core.reach import Hosts
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
+from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
 from plumbline.settings import GROUP_OF, GROUPS, identity
 from plumbline.settings.ranks import PLACES
 from plumbline.settings.sampling import Sampling
 from plumbline.settings.search import Searching
-from plumbline.simulation import Simulation
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.simulated import bench

@@ -15,11 +15,11 @@ import msgspec
 
 from plumbline import side_by_side
 from plumbline.core.plan import Plan
+from plumbline.launch.starter import Starter
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
 from plumbline.search.race import Target
 from plumbline.side_by_side import Line
-from plumbline.starter import Starter
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.workbench import Catalogue
 from plumbline_db.errors import PlumblineError

@@ -18,6 +18,7 @@ from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.core.plan import PlanCase
 from plumbline.exported import Files
+from plumbline.launch.starter import Starter
 from plumbline.measure import Laboratory, Series
 from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
@@ -33,7 +34,6 @@ from plumbline.settings import Settings
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
 from plumbline.settings.way_of_use import BARRIER
-from plumbline.starter import Starter
 from plumbline.system.words import counted
 from plumbline.trials import Trials
 from plumbline.workbench import Variant, Workbench

@@ -13,9 +13,9 @@ import re
 
 import msgspec
 
+from plumbline.launch.starter import Starter
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of, text_of
-from plumbline.starter import Starter
 from plumbline_db import campaigns, cost, runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run

@@ -15,9 +15,9 @@ import msgspec
 from plumbline import default_campaign, proof, tables
 from plumbline.campaign import starter
 from plumbline.core.plan import Plan
+from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
-from plumbline.starter import PRELOAD, Starter
 from plumbline.system.words import counted
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import exports, machines, started, winners

@@ -17,8 +17,8 @@ import msgspec
 from plumbline import blame, factors
 from plumbline.aside import LIBRARY, Aside
 from plumbline.core.plan import Plan, PlanCase, named
+from plumbline.launch.starter import Starter
 from plumbline.settings.identity import now
-from plumbline.starter import Starter
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs, started
 from plumbline_db.connection import Database

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.core.plan import Plan
+from plumbline.launch.starter import Starter
 from plumbline.side_by_side import launch
-from plumbline.starter import Starter
 from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.starter import Starter
+from plumbline.launch.starter import Starter
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (

@@ -8,9 +8,9 @@ from pathlib import Path
 from plumbline import campaign as loop
 from plumbline import pingpong, twin
 from plumbline.core.plan import Plan, RoundTrips
+from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector
 from plumbline.settings.campaign_file import load
-from plumbline.simulation import Simulation
 from plumbline.workbench import workbench
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from plumbline.hockney import Vector
-from plumbline.simulation import Simulation
+from plumbline.launch.simulation import Simulation
 from plumbline_db.errors import UsageError
 
 Times = Mapping[int, float]  # by bytes: seconds of half a round trip

@@ -18,8 +18,8 @@ import msgspec
 
 from plumbline import blame, campaign, tables
 from plumbline.core.plan import PlanCase
+from plumbline.launch.starter import Starter
 from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.starter import Starter
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
+from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
-from plumbline.starter import Starter, ended, under_way, with_case
 from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.records import (

@@ -13,7 +13,7 @@ from plumbline.check import acceptance, document, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
 from plumbline.in_force import Files
-from plumbline.simulation import Simulation
+from plumbline.launch.simulation import Simulation
 from plumbline.system import paths
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

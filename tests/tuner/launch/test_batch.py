@@ -17,11 +17,11 @@ from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable, remembered
+from plumbline.launch.starter import Starter
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory, Series
-from plumbline.starter import Starter
 from plumbline.system import ending
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs

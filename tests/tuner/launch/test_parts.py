@@ -16,11 +16,11 @@ from plumbline import campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
+from plumbline.launch.simulation import Simulation
+from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
 from plumbline.settings.campaign_file import load
-from plumbline.simulation import Simulation
-from plumbline.starter import under_way
 from plumbline.system.placement import Placement
 from plumbline.workbench import workbench
 from plumbline_db import ndjson

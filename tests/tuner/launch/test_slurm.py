@@ -18,8 +18,8 @@ import pytest
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
+from plumbline.launch.starter import Starter
 from plumbline.measure import Laboratory
-from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db import events

@@ -17,9 +17,9 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.reach import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
+from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError

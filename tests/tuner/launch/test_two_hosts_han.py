@@ -11,10 +11,10 @@ import pytest
 
 from plumbline import libraries, proof
 from plumbline.core.plan import Plan
+from plumbline.launch.starter import Starter
 from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.starter import Starter
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import env

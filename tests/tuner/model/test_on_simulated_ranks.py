@@ -13,12 +13,12 @@ import pytest
 
 from plumbline import campaign
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
+from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
 from plumbline.search.effort import Effort
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.simulation import Simulation
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, PingPong, Samples

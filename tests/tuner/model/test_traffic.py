@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.launch.starter import Starter
 from plumbline.measure import Laboratory
 from plumbline.model import traffic
 from plumbline.search.race import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.starter import Starter
 from plumbline.system import paths
 from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs

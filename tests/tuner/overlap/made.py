@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from plumbline.launch.starter import Starter
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.starter import Starter
 from plumbline.system.placement import Placement
 from plumbline_db.records import Footer, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.db import build

@@ -12,6 +12,7 @@ import pytest
 
 from plumbline import campaign
 from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch.starter import Starter
 from plumbline.search import crossover
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
@@ -19,7 +20,6 @@ from plumbline.search.crossover import Grid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
 from plumbline.settings.campaign_file import load
-from plumbline.starter import Starter
 from plumbline.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Samples, Trial, Winner

@@ -16,9 +16,9 @@ from plumbline import campaign, proof
 from plumbline.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
+from plumbline.launch.starter import ended
 from plumbline.measure import Progress
 from plumbline.settings import Settings
-from plumbline.starter import ended
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.words import counted

@@ -51,7 +51,7 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
-    from plumbline import simulation
+    from plumbline.launch import simulation
     from plumbline.settings import campaign_file as files
 
     if fit is not None:

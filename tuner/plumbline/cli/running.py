@@ -16,9 +16,9 @@ from plumbline.settings import explained
 from . import common
 
 if TYPE_CHECKING:
+    from plumbline.launch.starter import Starter
     from plumbline.report import Report
     from plumbline.settings.campaign_file import Task
-    from plumbline.starter import Starter
     from plumbline_db.connection import Database
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.launch.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.simgrid import options_in
-from plumbline.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline.system import machine as this_machine
 from plumbline.system import process
 from plumbline.system.placement import Placement

@@ -10,10 +10,10 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan
+from plumbline.launch.starter import THREADS
 from plumbline.libraries.space import Progress
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
-from plumbline.starter import THREADS
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError

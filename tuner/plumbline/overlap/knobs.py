@@ -8,9 +8,9 @@ from plumbline import side_by_side
 from plumbline.campaign import spare_cores
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.starter import Starter
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
-from plumbline.starter import Starter
 from plumbline.workbench import Workbench
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import ConfigRecord

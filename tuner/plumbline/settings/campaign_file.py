@@ -17,7 +17,7 @@ import msgspec
 
 from plumbline.core import application
 from plumbline.core.reach import named
-from plumbline.simulation import known
+from plumbline.launch.simulation import known
 from plumbline.system import modules, placement, toml
 from plumbline_db.errors import UsageError
 

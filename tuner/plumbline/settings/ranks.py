@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline import simulation
 from plumbline.core.reach import Hosts
+from plumbline.launch import simulation
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
+from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
-from plumbline.simulation import Simulation
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Bind, MapBy, Placement
 

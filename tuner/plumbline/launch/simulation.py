@@ -13,10 +13,10 @@ from typing import cast
 
 import msgspec
 
-from plumbline import platforms
 from plumbline.core.unmeasured import Unmeasured
+from plumbline.launch import platforms
+from plumbline.launch.platforms import Links, Topology
 from plumbline.libraries.simgrid import SELECTORS, Selector
-from plumbline.platforms import Links, Topology
 from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
