@@ -26,8 +26,8 @@ from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.candidates import DEFAULT, Menu
 from plumbline.settings import campaign_file, identity
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline.verify.verify import VerifySettings, verify
-from plumbline.workbench import Workbench, workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Footer, Medians
 

@@ -24,7 +24,7 @@ from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db.records import CaseRecord, Check, Samples
 
 Chosen = Mapping[str, Candidate]

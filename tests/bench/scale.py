@@ -12,7 +12,7 @@ import time
 from plumbline import campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db.records import Samples
 
 RANKS = (32, 64, 128, 256, 512, 1024)

@@ -25,7 +25,7 @@ from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import index
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite

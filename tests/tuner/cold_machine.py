@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from plumbline.search.candidates import Menu
+from plumbline.settings.workbench import Variant
 from plumbline.system.placement import Placement
-from plumbline.workbench import Variant
 from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
 from tests.db import build
 from tests.tuner.simulated import (

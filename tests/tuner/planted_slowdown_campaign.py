@@ -16,7 +16,7 @@ from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim

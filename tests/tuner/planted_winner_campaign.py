@@ -19,7 +19,7 @@ from plumbline.measure import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner

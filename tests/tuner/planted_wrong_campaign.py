@@ -18,7 +18,7 @@ from plumbline import campaign as loop
 from plumbline.measure import Laboratory
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim

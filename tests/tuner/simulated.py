@@ -21,8 +21,8 @@ from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries import Installation, Knob, space_file
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.libraries.space import Space
+from plumbline.settings.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline.system.placement import Placement
-from plumbline.workbench import Catalogue, Variant, Workbench, _Named
 from plumbline_db.records import (
     Begin,
     CaseRecord,

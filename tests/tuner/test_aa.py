@@ -15,7 +15,7 @@ from plumbline.core.plan import Data, measurable
 from plumbline.measure import Laboratory, Series
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 

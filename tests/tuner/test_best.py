@@ -9,7 +9,7 @@ from plumbline import best
 from plumbline.core.plan import Plan
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.race import Target
-from plumbline.workbench import Variant, VariantParameter
+from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import planted, simulated

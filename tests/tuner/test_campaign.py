@@ -22,7 +22,7 @@ from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import Laboratory
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import Variant
+from plumbline.settings.workbench import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

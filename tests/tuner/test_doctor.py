@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, doctor, libraries, site_rules
+from plumbline import campaign, doctor, libraries
 from plumbline.doctor import Finding, examine
-from plumbline.settings import ranks
-from plumbline.workbench import Workbench
+from plumbline.settings import ranks, site_rules
+from plumbline.settings.workbench import Workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Factor
 from tests.tuner import simulated

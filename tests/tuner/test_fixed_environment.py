@@ -12,7 +12,7 @@ from plumbline import campaign as loop
 from plumbline.launch.starter import Starter
 from plumbline.measure import Laboratory
 from plumbline.settings import identity
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from plumbline import in_force
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -14,7 +14,7 @@ from plumbline.launch.local import Local
 from plumbline.settings import Settings, identity, ranks
 from plumbline.settings.campaign_file import load
 from plumbline.settings.cases import SIZES
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import UsageError
 
 

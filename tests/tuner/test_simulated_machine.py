@@ -18,8 +18,8 @@ from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.libraries.space import differences
 from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, list_of, workbench
 from plumbline.system import paths
-from plumbline.workbench import Workbench, list_of, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples
 from tests.tuner.cli.command import plumbline

@@ -17,7 +17,7 @@ from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.settings.campaign_file import load, of
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Samples
 from tests.tuner.cli.command import plumbline

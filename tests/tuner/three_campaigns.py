@@ -19,7 +19,7 @@ from plumbline.pairs import Pairs, target_of
 from plumbline.proof import environment_of
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite

@@ -19,9 +19,9 @@ from plumbline.launch.starter import Starter
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
 from plumbline.search.race import Target
+from plumbline.settings.workbench import Catalogue
 from plumbline.side_by_side import Line
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline.workbench import Catalogue
 from plumbline_db.errors import PlumblineError
 
 FRONT = 3  # of either side that go on to the final launches

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import acceptance_in_turn, other_uses, site_rules, tables
+from plumbline import acceptance_in_turn, other_uses, tables
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.core.plan import PlanCase
@@ -30,13 +30,13 @@ from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.settings import Settings
+from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
 from plumbline.settings.way_of_use import BARRIER
+from plumbline.settings.workbench import Variant, Workbench
 from plumbline.system.words import counted
 from plumbline.trials import Trials
-from plumbline.workbench import Variant, Workbench
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError

@@ -10,18 +10,18 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import campaign, conditions, libraries, site_rules
+from plumbline import campaign, conditions, libraries
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
-from plumbline.settings import Settings, campaign_file
+from plumbline.settings import Settings, campaign_file, site_rules
 from plumbline.settings.ranks import default_nprocs
+from plumbline.settings.workbench import OUT, Workbench, set_by_site, workbench
 from plumbline.system import process
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
-from plumbline.workbench import OUT, Workbench, set_by_site, workbench
 from plumbline_db import file_system
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

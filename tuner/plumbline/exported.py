@@ -12,7 +12,7 @@ from plumbline import proof
 from plumbline.measure import Laboratory
 from plumbline.search.select import Weights, by_benefit
 from plumbline.settings.identity import now
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports, started
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner

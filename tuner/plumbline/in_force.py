@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import default_campaign, proof, tables
+from plumbline import proof, tables
 from plumbline.campaign import starter
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import PRELOAD, Starter
-from plumbline.settings import Settings
+from plumbline.settings import Settings, default_campaign
 from plumbline.settings.stored import settings_of
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline.system.words import counted
-from plumbline.workbench import Workbench, workbench
 from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

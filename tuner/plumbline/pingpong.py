@@ -13,9 +13,9 @@ from plumbline import hockney
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.measure import Laboratory, Series
 from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database

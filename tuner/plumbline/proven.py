@@ -12,7 +12,7 @@ from plumbline import proof
 from plumbline.core.plan import Plan
 from plumbline.measure import Laboratory
 from plumbline.search import outcome
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db import runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner

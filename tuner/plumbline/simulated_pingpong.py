@@ -11,7 +11,7 @@ from plumbline.core.plan import Plan, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import workbench
+from plumbline.settings.workbench import workbench
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

@@ -17,7 +17,7 @@ from plumbline.libraries.simgrid import SELECTORS
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings.workbench import Workbench, workbench
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]

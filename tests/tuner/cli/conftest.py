@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, in_force, workbench
+from plumbline import campaign, in_force
 from plumbline.libraries import fits
+from plumbline.settings import workbench
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import workbench
+from plumbline.settings import workbench
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from tests.db import build

@@ -21,8 +21,8 @@ from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
 from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline.system.placement import Placement
-from plumbline.workbench import workbench
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Check, Order, Samples

@@ -19,7 +19,7 @@ from plumbline.model.names import followed
 from plumbline.search.effort import Effort
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, PingPong, Samples
 

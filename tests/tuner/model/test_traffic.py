@@ -13,8 +13,8 @@ from plumbline.model import traffic
 from plumbline.search.race import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline.system import paths
-from plumbline.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -14,8 +14,8 @@ from plumbline.overlap import tune
 from plumbline.overlap.tune import Asked
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench
 from plumbline.system.placement import Placement
-from plumbline.workbench import Workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Header, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, bench

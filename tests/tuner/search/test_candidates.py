@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.workbench import Variant, VariantParameter
+from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters import ompi_rules
 from tests.db import build

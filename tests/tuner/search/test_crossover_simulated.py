@@ -20,7 +20,7 @@ from plumbline.search.crossover import Grid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
 from plumbline.settings.campaign_file import load
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Samples, Trial, Winner
 from tests.tuner.search.test_candidates import menu

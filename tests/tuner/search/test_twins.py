@@ -12,7 +12,7 @@ from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
 from plumbline.search.twins import Rule, passed_over, witnesses
-from plumbline.workbench import Variant
+from plumbline.settings.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
 from tests.db import build

@@ -19,10 +19,10 @@ from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended
 from plumbline.measure import Progress
 from plumbline.settings import Settings
+from plumbline.settings.workbench import OUT, set_by_site
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.words import counted
-from plumbline.workbench import OUT, set_by_site
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Failure, Run
 

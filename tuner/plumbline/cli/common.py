@@ -15,8 +15,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from plumbline.settings.workbench import Catalogue
     from plumbline.verify.statistics import Comparison
-    from plumbline.workbench import Catalogue
     from plumbline_db.records import ProbeRecord, Run
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -44,9 +44,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import default_campaign
     from plumbline.libraries import fits
-    from plumbline.settings import identity
+    from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
     from plumbline_db import machines
     from plumbline_db.connection import Database

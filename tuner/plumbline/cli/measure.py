@@ -142,8 +142,8 @@ def command(
     from plumbline import at_start, campaign, conditions, settling
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
     from plumbline.verify.statistics import exact_ratio, paired_ratio
-    from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)

@@ -74,7 +74,7 @@ def command(
     from plumbline import campaign, nrep
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
     from plumbline.settings import campaign_file
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)

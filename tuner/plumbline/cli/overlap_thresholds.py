@@ -49,7 +49,7 @@ def command(
     from plumbline.measure import Laboratory
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 

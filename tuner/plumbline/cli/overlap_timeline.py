@@ -101,7 +101,7 @@ def command(
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 

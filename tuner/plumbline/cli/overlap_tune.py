@@ -134,7 +134,7 @@ def _run(
     from plumbline import export_folder
     from plumbline.measure import Laboratory
     from plumbline.overlap import tune, tuned
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 

@@ -59,8 +59,8 @@ def command(
     from plumbline import pingpong
     from plumbline.measure import Laboratory
     from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
     from plumbline.system.machine import processing_units
-    from plumbline.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 

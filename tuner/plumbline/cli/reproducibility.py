@@ -75,7 +75,7 @@ def command(
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
 
     bench = workbench(mpi_prefix)

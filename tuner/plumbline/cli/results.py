@@ -109,7 +109,7 @@ def command(
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
     """Where other campaigns than those shown have the winners in use: which ones."""
-    from plumbline import default_campaign
+    from plumbline.settings import default_campaign
     from plumbline_db import campaigns
 
     notes = [default_campaign.used(db, campaigns.get(db, id), shown) for id in shown]

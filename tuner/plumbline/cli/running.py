@@ -155,8 +155,8 @@ def _one(
     from plumbline.launch import launcher_for
     from plumbline.measure import Laboratory
     from plumbline.settings import identity
+    from plumbline.settings.workbench import OUT, set_by_site, workbench
     from plumbline.system.words import counted
-    from plumbline.workbench import OUT, set_by_site, workbench
     from plumbline_db import runs
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from plumbline.best import Cell, Entrant
-from plumbline.workbench import Variant
+from plumbline.settings.workbench import Variant
 
 from . import common
 

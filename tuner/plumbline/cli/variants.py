@@ -13,7 +13,7 @@ from . import common
 if TYPE_CHECKING:
     from plumbline.best import Cell
     from plumbline.settings import Settings
-    from plumbline.workbench import Workbench
+    from plumbline.settings.workbench import Workbench
 
 KINDS = ("algorithm", "mockup", "naive")
 
@@ -76,8 +76,8 @@ def command(
     import msgspec
 
     from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
     from plumbline.system.words import counted
-    from plumbline.workbench import workbench
 
     from . import variant_tables
 

@@ -23,8 +23,8 @@ from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
+from plumbline.settings.workbench import list_of
 from plumbline.system import paths
-from plumbline.workbench import list_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign as loop
-from plumbline import pingpong, workbench
+from plumbline import pingpong
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.measure import Laboratory, Progress, Series
 from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
-from plumbline.settings import Settings, stored
+from plumbline.settings import Settings, stored, workbench
 from plumbline.settling import until_settled
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts

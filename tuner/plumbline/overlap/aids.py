@@ -21,7 +21,7 @@ from plumbline_db.errors import UsageError
 if TYPE_CHECKING:
     from plumbline.overlap.suite import Settings
     from plumbline.settings import Settings as CampaignSettings
-    from plumbline.workbench import Workbench
+    from plumbline.settings.workbench import Workbench
 
 HELPERS = ("helper", "spare")  # a thread of the probe
 

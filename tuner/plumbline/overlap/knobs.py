@@ -11,7 +11,7 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import ConfigRecord
 

@@ -19,10 +19,10 @@ from plumbline.overlap import aids, benches, delivered, duration, grid
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency, Suite

@@ -13,8 +13,8 @@ from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
 from plumbline.system.placement import Placement
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap, Suite

@@ -26,10 +26,10 @@ from plumbline.proven import Proven
 from plumbline.search.outcome import label
 from plumbline.search.turns import Turns
 from plumbline.settings import Settings, identity, stored
+from plumbline.settings.workbench import Workbench
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner

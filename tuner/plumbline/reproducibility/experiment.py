@@ -24,11 +24,11 @@ from plumbline.measure import Laboratory, Progress
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
 from plumbline.settings import campaign_file, identity
+from plumbline.settings.workbench import Workbench
 from plumbline.settling import until_settled
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

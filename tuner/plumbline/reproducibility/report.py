@@ -11,7 +11,7 @@ from plumbline import conditions
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
 from plumbline.reproducibility.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
 

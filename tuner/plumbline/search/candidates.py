@@ -17,8 +17,8 @@ from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
+from plumbline.settings.workbench import Variant
 from plumbline.system import version
-from plumbline.workbench import Variant
 from plumbline_db.records import Library
 from plumbline_exporters import mv2_ranges
 

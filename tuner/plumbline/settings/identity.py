@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline import site_rules as rules_of_site
 from plumbline.core import unmeasured
 from plumbline.core.guidelines import Guidelines
 from plumbline.libraries import reaching
+from plumbline.settings import site_rules as rules_of_site
+from plumbline.settings.workbench import Workbench
 from plumbline.system.placement import Placement
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

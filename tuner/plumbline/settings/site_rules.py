@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.libraries.space import Algorithm, Space
 from plumbline.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import UsageError
 
 
