@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify.null_distributions import doubled_midranks
 from plumbline.verify.significance.comparison import TIE_DIGITS
+from plumbline.verify.significance.null_distributions import doubled_midranks
 
 # From here on equal tables have false violations two and a half times (50 cells) to five times (645
 # cells) as often as with independent launches.
