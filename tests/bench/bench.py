@@ -18,8 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import tables
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings

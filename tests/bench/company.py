@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
 from plumbline.settings import Settings

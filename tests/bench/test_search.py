@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load

@@ -12,9 +12,9 @@ import click
 import msgspec
 import pytest
 
-from plumbline import at_start, tables
 from plumbline.cli import COMMANDS, running
 from plumbline.cli import plumbline as group
+from plumbline.measure import at_start, tables
 from plumbline.settings import GROUP_OF, campaign_file, identity
 from tests.predecessors.test_plans import misspelt
 from tests.tuner.cli.command import plumbline

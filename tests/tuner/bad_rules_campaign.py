@@ -17,10 +17,10 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import index
 from plumbline.settings import Settings, identity

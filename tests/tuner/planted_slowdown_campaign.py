@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import identity

@@ -15,7 +15,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline.core.plan import PlanCase
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import campaign as loop
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench

@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.guidelines import Pattern
 from plumbline.core.plan import Data, measurable
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import tables
 from plumbline.acceptance import Acceptance, Accepted, Trial, _judge_together
 from plumbline.circumstances import Circumstance
 from plumbline.core.plan import Data
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.settings.campaign_file import load

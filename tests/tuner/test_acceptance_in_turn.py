@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import tables
 from plumbline.acceptance_in_turn import harm
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.proof import environment_of
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database

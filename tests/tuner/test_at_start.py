@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import at_start
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.side_by_side import Line
+from plumbline.measure import at_start
+from plumbline.measure.side_by_side import Line
 from plumbline.system.placement import Placement
 from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import Failure, ProbeRecord, Run

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline import campaign as loop
-from plumbline import report, tables
+from plumbline import report
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Variant

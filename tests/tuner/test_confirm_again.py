@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.confirm import Confirmation, confirm
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.proof import environment_of
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from plumbline.confirm import Confirmation, confirm
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
+from plumbline.measure.tables import design_of
 from plumbline.proof import environment_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.tables import design_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import factors
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import factors
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.connection import Database

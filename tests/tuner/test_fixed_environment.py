@@ -10,7 +10,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline.launch.starter import Starter
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import identity
 from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, events

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import tables
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.proof import environment_of
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline import campaign as loop
 from plumbline.going_on import GoingOn, go_on
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load

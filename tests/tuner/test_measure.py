@@ -14,7 +14,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import under_way
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database

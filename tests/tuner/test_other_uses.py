@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import other_uses, tables
-from plumbline.measure import Laboratory, Series
+from plumbline import other_uses
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database

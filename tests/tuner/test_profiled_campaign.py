@@ -12,7 +12,7 @@ import pytest
 from plumbline import campaign as loop
 from plumbline import report
 from plumbline.cli import tables as text_tables
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.report import Report
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load

@@ -7,7 +7,7 @@ import pytest
 
 from plumbline import saving
 from plumbline.core.plan import PlanCase
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.pairs import Pairs
 from plumbline.search.cells import Target
 from plumbline.settings import stored

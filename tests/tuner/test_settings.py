@@ -9,8 +9,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.launch.local import Local
+from plumbline.measure import tables
 from plumbline.settings import Settings, identity, ranks
 from plumbline.settings.campaign_file import load
 from plumbline.settings.cases import SIZES

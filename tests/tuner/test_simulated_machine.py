@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.libraries.space import differences
+from plumbline.measure import tables
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Workbench, list_of, workbench
 from plumbline.system import paths

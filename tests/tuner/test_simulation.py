@@ -13,10 +13,10 @@ from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SELECTORS, SimGrid, options_in
+from plumbline.measure.tables import design_of
 from plumbline.settings.campaign_file import load
 from plumbline.settings.stored import settings_of, text_of
 from plumbline.system.placement import Placement
-from plumbline.tables import design_of
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import tables
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.core.plan import PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs

@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
+from plumbline.measure import tables
 from plumbline.settings.campaign_file import load, of
 from plumbline.settings.workbench import workbench
 from plumbline_db.errors import PlumblineError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from plumbline.core.plan import Data
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.settings.campaign_file import load
 from plumbline.trials import CALLS, Trials, trials
 from plumbline_db import events

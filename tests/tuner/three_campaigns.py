@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from plumbline import campaign as loop
-from plumbline import tables
 from plumbline.confirm import slower_cells
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.pairs import Pairs, target_of
 from plumbline.proof import environment_of
 from plumbline.settings import identity

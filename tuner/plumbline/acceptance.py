@@ -21,7 +21,7 @@ import numpy as np
 from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part

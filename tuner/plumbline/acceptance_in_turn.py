@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding

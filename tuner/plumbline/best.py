@@ -13,14 +13,14 @@ from itertools import chain
 
 import msgspec
 
-from plumbline import side_by_side
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
+from plumbline.measure import side_by_side
+from plumbline.measure.side_by_side import Line
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
 from plumbline.search.race import Target
 from plumbline.settings.workbench import Catalogue
-from plumbline.side_by_side import Line
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
 

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import acceptance_in_turn, other_uses, tables
+from plumbline import acceptance_in_turn, other_uses
 from plumbline.acceptance import Acceptance
 from plumbline.confirm import confirm, named
 from plumbline.core.plan import PlanCase
 from plumbline.exported import Files
 from plumbline.launch.starter import Starter
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.other_uses import Elsewhere
 from plumbline.pairs import REFERENCE_CELLS
 from plumbline.proven import Proven

@@ -14,8 +14,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from plumbline import factors, side_conditions
-from plumbline.factors import Difference
+from plumbline import side_conditions
+from plumbline.measure import factors
+from plumbline.measure.factors import Difference
 from plumbline.side_conditions import SideConditions
 from plumbline.sides import Side
 from plumbline.verify.launch_averages import averages

@@ -10,12 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import campaign, conditions, libraries
+from plumbline import campaign, libraries
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
+from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.workbench import OUT, Workbench, set_by_site, workbench

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline import proof
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.select import Weights, by_benefit
 from plumbline.settings.identity import now
 from plumbline.settings.workbench import Workbench

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import proof, tables
+from plumbline import proof
 from plumbline.campaign import starter
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import PRELOAD, Starter
+from plumbline.measure import tables
 from plumbline.settings import Settings, default_campaign
 from plumbline.settings.stored import settings_of
 from plumbline.settings.workbench import Workbench, workbench

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.circumstances import Circumstance, other_uses
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.design import Design

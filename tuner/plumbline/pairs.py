@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.core.plan import PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline import proof
 from plumbline.core.plan import Plan
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search import outcome
 from plumbline.settings.workbench import Workbench
 from plumbline_db import runs

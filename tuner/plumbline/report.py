@@ -11,14 +11,14 @@ import msgspec
 
 from plumbline import saving, spread
 from plumbline.behind import Behind, behind, whole_functions
-from plumbline.conditions import Conditions, Weakness, of_starts, summary
-from plumbline.measure import PUT_ASIDE
+from plumbline.measure.conditions import Conditions, Weakness, of_starts, summary
+from plumbline.measure.launches import PUT_ASIDE
+from plumbline.measure.settling import Start, named
 from plumbline.saving import Saving
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target
 from plumbline.settings.cases import EVERY
-from plumbline.settling import Start, named
 from plumbline.verify.summary import as_json
 from plumbline_db import (
     campaigns,

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
+from plumbline.measure import tables
 from plumbline.pairs import cold_ratios
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index

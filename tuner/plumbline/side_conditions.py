@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from plumbline.conditions import FOREIGN_PROCESSORS, STOLEN_PROCESSORS, foreign
+from plumbline.measure.conditions import FOREIGN_PROCESSORS, STOLEN_PROCESSORS, foreign
 from plumbline_db.runs import Surroundings
 
 

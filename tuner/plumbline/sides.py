@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import factors
+from plumbline.measure import factors
 from plumbline_db import campaigns, machines, runs, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

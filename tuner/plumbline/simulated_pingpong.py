@@ -6,10 +6,11 @@ import statistics
 from pathlib import Path
 
 from plumbline import campaign as loop
-from plumbline import pingpong, twin
+from plumbline import twin
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector
+from plumbline.measure import pingpong
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench
 from plumbline_db import campaigns, hockney

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from plumbline.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.fixed_point import is_part
 from plumbline.settings import Settings
 from plumbline.system.words import counted

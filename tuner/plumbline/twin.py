@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from plumbline.hockney import Vector
 from plumbline.launch.simulation import Simulation
+from plumbline.measure.hockney import Vector
 from plumbline_db.errors import UsageError
 
 Times = Mapping[int, float]  # by bytes: seconds of half a round trip

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import optuna
 
-from plumbline import tables
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate
 
 from .answers import Answers

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign, proof
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
 from plumbline.settings import identity

@@ -18,9 +18,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import PlanCase
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import identity
 from plumbline_db import runs, searches, verdicts
 from plumbline_db.connection import Database

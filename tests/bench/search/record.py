@@ -16,9 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from plumbline import blame, campaign, tables
+from plumbline import campaign
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
+from plumbline.measure import blame, tables
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples

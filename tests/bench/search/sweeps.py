@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign, tables
+from plumbline import campaign
 from plumbline.core.configuration import Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.libraries.simgrid import SELECTORS
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of

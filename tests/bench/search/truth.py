@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import at_start, side_by_side
+from plumbline.measure import at_start, side_by_side
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units

@@ -13,7 +13,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.cli import common
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -21,7 +21,7 @@ from plumbline.launch.starter import Starter
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.system import ending
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs

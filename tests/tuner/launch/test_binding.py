@@ -13,7 +13,7 @@ from plumbline.launch import launcher_for
 from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.system import machine, paths
 from plumbline.system.placement import Placement, here
 from plumbline.system.readback import units

@@ -19,7 +19,7 @@ from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.launch.starter import Starter
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db import events

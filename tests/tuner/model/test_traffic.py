@@ -8,7 +8,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.launch.starter import Starter
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.model import traffic
 from plumbline.search.race import Target
 from plumbline.settings import Settings, identity

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import tune
 from plumbline.overlap.tune import Asked
 from plumbline.settings import Settings

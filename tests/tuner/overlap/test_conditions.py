@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import conditions, suite
 from plumbline_db.connection import Database
 from plumbline_db.records import Overlap

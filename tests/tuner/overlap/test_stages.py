@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import duration, suite
 from plumbline.overlap.suite import Settings
 from plumbline_db import runs

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
-from plumbline import tables
 from plumbline.core.configuration import Configuration
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.search.cold import settings_of
 from plumbline.search.company import Company

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cold import settings_of

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import tables
 from plumbline.libraries.space import Space
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search import crossover
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate

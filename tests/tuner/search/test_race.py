@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from plumbline import tables
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import Effort, Race, Target, index

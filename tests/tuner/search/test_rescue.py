@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline import tables
 from plumbline.core.plan import PlanCase
-from plumbline.measure import IN_A_ROW, Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import IN_A_ROW, Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.rescue import rescue
 from plumbline.settings.campaign_file import load

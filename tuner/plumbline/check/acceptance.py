@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.in_force import Files
-from plumbline.measure import Progress, Silent
+from plumbline.measure import tables
+from plumbline.measure.launches import Progress, Silent
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Winner

@@ -17,7 +17,7 @@ from plumbline.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended
-from plumbline.measure import Progress
+from plumbline.measure.launches import Progress
 from plumbline.settings import Settings
 from plumbline.settings.workbench import OUT, set_by_site
 from plumbline.system.placement import Placement

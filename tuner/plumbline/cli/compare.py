@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.compare import Comparison, Line
-    from plumbline.factors import Difference
+    from plumbline.measure.factors import Difference
     from plumbline.side_conditions import SideConditions
     from plumbline.sides import Side
 

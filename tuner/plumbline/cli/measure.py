@@ -15,7 +15,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.side_by_side import Line
+    from plumbline.measure.side_by_side import Line
 
 
 @click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
@@ -139,8 +139,9 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import at_start, campaign, conditions, settling
+    from plumbline import campaign
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.measure import at_start, conditions, settling
     from plumbline.settings import campaign_file
     from plumbline.settings.workbench import workbench
     from plumbline.verify.statistics import exact_ratio, paired_ratio

@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.nrep import Cell
+    from plumbline.measure.nrep import Cell
     from plumbline_db.records import Criterion
 
 
@@ -71,8 +71,9 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign, nrep
+    from plumbline import campaign
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
+    from plumbline.measure import nrep
     from plumbline.settings import campaign_file
     from plumbline.settings.workbench import workbench
     from plumbline_db.errors import UsageError

@@ -134,7 +134,7 @@ def command(
     import msgspec
 
     from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import (
         aids,
         classes,

@@ -46,7 +46,7 @@ def command(
     import msgspec
 
     from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
     from plumbline.settings.workbench import workbench

@@ -97,7 +97,7 @@ def command(
       plumbline overlap timeline --bench receiver --part all --trace receiver.json
     """
     from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of

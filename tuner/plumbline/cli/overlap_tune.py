@@ -132,7 +132,7 @@ def _run(
     """To the end; from the database where it is there already."""
     from plumbline import campaign as loop
     from plumbline import export_folder
-    from plumbline.measure import Laboratory
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import tune, tuned
     from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database

@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.pingpong import Found
+    from plumbline.measure.pingpong import Found
 
 
 @click.command("pingpong", context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,8 +56,8 @@ def command(
     import msgspec
 
     from plumbline import campaign as loop
-    from plumbline import pingpong
-    from plumbline.measure import Laboratory
+    from plumbline.measure import pingpong
+    from plumbline.measure.launches import Laboratory
     from plumbline.settings import campaign_file
     from plumbline.settings.workbench import workbench
     from plumbline.system.machine import processing_units

@@ -153,7 +153,7 @@ def _one(
     from plumbline import campaign as loop
     from plumbline import export_folder, going_on
     from plumbline.launch import launcher_for
-    from plumbline.measure import Laboratory
+    from plumbline.measure.launches import Laboratory
     from plumbline.settings import identity
     from plumbline.settings.workbench import OUT, set_by_site, workbench
     from plumbline.system.words import counted

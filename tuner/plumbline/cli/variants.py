@@ -136,9 +136,9 @@ def _best(
 ) -> list[Cell]:
     from plumbline import best, campaign
     from plumbline.core.plan import Data, Plan, measurable
+    from plumbline.measure.settling import until_settled
     from plumbline.search.candidates import Menu
     from plumbline.search.race import Target
-    from plumbline.settling import until_settled
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None

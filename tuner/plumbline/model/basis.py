@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from plumbline import hockney
+from plumbline.measure import hockney
 from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database

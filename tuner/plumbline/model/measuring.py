@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from plumbline import campaign as loop
-from plumbline import pingpong
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
-from plumbline.measure import Laboratory, Progress, Series
+from plumbline.measure import pingpong
+from plumbline.measure.launches import Laboratory, Progress, Series
+from plumbline.measure.settling import until_settled
 from plumbline.search.outcome import first_of
 from plumbline.search.race import Target
 from plumbline.settings import Settings, stored, workbench
-from plumbline.settling import until_settled
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline_db import runs

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline import compare, factors, side_conditions
+from plumbline import compare, side_conditions
+from plumbline.measure import factors
 from plumbline.overlap import difference
 from plumbline.overlap.difference import Difference
 from plumbline.overlap.stored import Measured, Stored, how

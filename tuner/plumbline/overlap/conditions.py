@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from plumbline import conditions
-from plumbline.conditions import Weakness
+from plumbline.measure import conditions
+from plumbline.measure.conditions import Weakness
 from plumbline_db import overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap

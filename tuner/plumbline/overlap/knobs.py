@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline import side_by_side
 from plumbline.campaign import spare_cores
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
+from plumbline.measure import side_by_side
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
 from plumbline.settings.workbench import Workbench

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline import factors
+from plumbline.measure import factors
 from plumbline.overlap import suite
 from plumbline.overlap.suite import Cell, Settings
 from plumbline.sides import Name, Side

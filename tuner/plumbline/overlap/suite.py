@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
 from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.settings import identity
 from plumbline.settings.workbench import Workbench

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.plan import Plan
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.suite import Settings
 from plumbline.settings import identity

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import factors, tables
 from plumbline.campaign import spare_cores
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.exported import Files
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import factors, tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import Grid
 from plumbline.proven import Proven

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from plumbline import campaign as loop
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.measure import Laboratory, Progress
+from plumbline.measure.launches import Laboratory, Progress
+from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, Settings
 from plumbline.settings import campaign_file, identity
 from plumbline.settings.workbench import Workbench
-from plumbline.settling import until_settled
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import conditions
+from plumbline.measure import conditions
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
 from plumbline.reproducibility.settings import Settings

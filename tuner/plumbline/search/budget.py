@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import Settings
 
 # Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.

@@ -19,7 +19,7 @@ import msgspec
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
-from plumbline.measure import IN_A_ROW, Laboratory
+from plumbline.measure.launches import IN_A_ROW, Laboratory
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import Plan
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline_db.records import Suite
 
 from .candidates import DEFAULT, Candidate

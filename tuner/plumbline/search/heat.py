@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import Laboratory, Series
+from plumbline.measure.launches import Laboratory, Series
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 

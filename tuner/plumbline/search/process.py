@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
 from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.errors import UsageError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.variant_spec import variant_name
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Trial

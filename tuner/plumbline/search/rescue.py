@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import IN_A_ROW, Laboratory
+from plumbline.measure.launches import IN_A_ROW, Laboratory
 from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial

@@ -18,7 +18,7 @@ from plumbline.core.application import worth
 from plumbline.core.plan import Plan
 from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
-from plumbline.measure import PUT_ASIDE, Laboratory
+from plumbline.measure.launches import PUT_ASIDE, Laboratory
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted

@@ -18,7 +18,7 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure import IN_A_ROW, Laboratory, Series
+from plumbline.measure.launches import IN_A_ROW, Laboratory, Series
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import searches

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
-from plumbline.side_by_side import launch
+from plumbline.measure.side_by_side import launch
 from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord
 
 

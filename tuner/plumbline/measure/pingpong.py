@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import hockney
 from plumbline.core.plan import Plan, RoundTrips
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import hockney
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import identity
 from plumbline.settings.workbench import Workbench
 from plumbline.system.machine import processing_units

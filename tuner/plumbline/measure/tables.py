@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import factors
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import factors
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
-from plumbline.settling import until_settled
 from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of

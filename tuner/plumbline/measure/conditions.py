@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import factors, settling
-from plumbline.settling import Start
+from plumbline.measure import factors, settling
+from plumbline.measure.settling import Start
 from plumbline.system.words import counted
 from plumbline.verify.independence import Dependence
 from plumbline_db.records import Footer, Header, Load, ProbeRecord

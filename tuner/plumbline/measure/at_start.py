@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import side_by_side
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.side_by_side import Line
+from plumbline.measure import side_by_side
+from plumbline.measure.side_by_side import Line
 from plumbline.verify.statistics import Comparison
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord

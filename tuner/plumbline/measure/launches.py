@@ -14,10 +14,10 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline import blame, factors
-from plumbline.aside import LIBRARY, Aside
 from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.starter import Starter
+from plumbline.measure import blame, factors
+from plumbline.measure.aside import LIBRARY, Aside
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs, started

@@ -64,7 +64,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    text = resources.files("plumbline").joinpath("factors.toml").read_text("utf-8")
+    text = resources.files("plumbline.measure").joinpath("factors.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, Rule])
 
 
