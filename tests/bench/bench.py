@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
 from plumbline.reproducibility import experiment

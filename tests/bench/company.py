@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables

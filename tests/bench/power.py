@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline import acceptance, pairs
+from plumbline.campaign import acceptance, pairs
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.settings.stored import settings_of

@@ -9,7 +9,7 @@ import argparse
 import resource
 import time
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench

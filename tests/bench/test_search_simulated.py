@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline_db.errors import PlumblineError

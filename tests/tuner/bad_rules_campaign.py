@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.measure.launches import Laboratory
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load

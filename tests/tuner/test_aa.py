@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.guidelines import Pattern
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import tables

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline.acceptance import Acceptance, Accepted, Trial, _judge_together
-from plumbline.circumstances import Circumstance
+from plumbline.campaign.acceptance import Acceptance, Accepted, Trial, _judge_together
+from plumbline.campaign.circumstances import Circumstance
 from plumbline.core.plan import Data
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory

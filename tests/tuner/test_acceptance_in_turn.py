@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.acceptance_in_turn import harm
+from plumbline.campaign.acceptance_in_turn import harm
+from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
-from plumbline.proof import environment_of
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Winner

@@ -12,8 +12,8 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import campaign as loop
 from plumbline import report
+from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.confirm import Confirmation, confirm
+from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.proof import environment_of
 from plumbline.measure.launches import Laboratory
 from plumbline.measure.tables import design_of
-from plumbline.proof import environment_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs

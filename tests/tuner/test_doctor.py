@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, doctor, libraries
+from plumbline import doctor, libraries
+from plumbline.campaign import loop as campaign
 from plumbline.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules
 from plumbline.settings.workbench import Workbench

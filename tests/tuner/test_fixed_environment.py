@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Laboratory
 from plumbline.settings import identity

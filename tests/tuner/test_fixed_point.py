@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
+from plumbline.campaign.proof import environment_of
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
-from plumbline.proof import environment_of
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline.going_on import GoingOn, go_on
+from plumbline.campaign import loop
+from plumbline.campaign.going_on import GoingOn, go_on
 from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force
+from plumbline.campaign import in_force
 from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database

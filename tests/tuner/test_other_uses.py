@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import other_uses
+from plumbline.campaign import other_uses
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.settings import Settings

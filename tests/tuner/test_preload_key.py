@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force
-from plumbline.proof import environment_of
+from plumbline.campaign import in_force
+from plumbline.campaign.proof import environment_of
 from plumbline.settings import campaign_file, identity
 from plumbline_db import campaigns
 from plumbline_db.connection import Database

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
 from plumbline import report
+from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
 from plumbline.measure.launches import Laboratory
 from plumbline.report import Report

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import proof
+from plumbline.campaign import proof
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import RULES as RULES_FILE

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from plumbline import saving
+from plumbline.campaign.pairs import Pairs
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import Laboratory
-from plumbline.pairs import Pairs
 from plumbline.search.cells import Target
 from plumbline.settings import stored
 from plumbline_db.connection import Database

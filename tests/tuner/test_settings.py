@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.launch.local import Local
 from plumbline.measure import tables
 from plumbline.settings import Settings, identity, ranks

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import Starter

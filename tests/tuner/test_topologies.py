@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation

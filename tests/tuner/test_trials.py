@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from plumbline.campaign.trials import CALLS, Trials, trials
 from plumbline.core.plan import Data
 from plumbline.measure.launches import Laboratory
 from plumbline.settings.campaign_file import load
-from plumbline.trials import CALLS, Trials, trials
 from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Winner

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign as loop
-from plumbline.confirm import slower_cells
+from plumbline.campaign import loop
+from plumbline.campaign.confirm import slower_cells
+from plumbline.campaign.pairs import Pairs, target_of
+from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
-from plumbline.pairs import Pairs, target_of
-from plumbline.proof import environment_of
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench

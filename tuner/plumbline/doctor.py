@@ -10,8 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import campaign, libraries
+from plumbline import libraries
 from plumbline.applied import standing
+from plumbline.campaign import loop as campaign
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS

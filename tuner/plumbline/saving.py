@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.campaign.pairs import cold_ratios
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
 from plumbline.measure import tables
-from plumbline.pairs import cold_ratios
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
 from plumbline.search.outcome import deciding, label

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from plumbline import campaign as loop
 from plumbline import twin
+from plumbline.campaign import loop
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector

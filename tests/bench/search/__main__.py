@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 
 from .answers import Answers

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
+from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
 from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.proof import PROFILE, REFUSING_VARIANT
 from plumbline.search.candidates import DEFAULT
 from plumbline_db.records import Header
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, proof
+from plumbline.campaign import loop as campaign
+from plumbline.campaign import proof
 from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label

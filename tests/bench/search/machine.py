@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory

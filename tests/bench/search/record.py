@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, tables

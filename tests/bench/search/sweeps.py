@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.configuration import Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force
+from plumbline.campaign import in_force
+from plumbline.campaign.in_force import Files
 from plumbline.check import acceptance, document, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
-from plumbline.in_force import Files
 from plumbline.launch.simulation import Simulation
 from plumbline.system import paths
 from plumbline_db.connection import Database

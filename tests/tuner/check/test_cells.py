@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.campaign.circumstances import REDUCED
 from plumbline.check.cells import Cell, cells, place_of, whole
 from plumbline.check.programs import Wanted
 from plumbline.check.sizes import powers, volume
-from plumbline.circumstances import REDUCED
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, in_force
+from plumbline.campaign import in_force
+from plumbline.campaign import loop as campaign
 from plumbline.libraries import fits
 from plumbline.settings import workbench
 from tests.tuner import planted, simulated

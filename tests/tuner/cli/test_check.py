@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import in_force
+from plumbline.campaign import in_force
 from plumbline.check.loops import COLUMNS
 from plumbline.system import paths
 from tests.tuner import simulated

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from plumbline import libraries
+from plumbline.campaign.proof import environment_of
 from plumbline.libraries import Family, Installation, space_file
 from plumbline.libraries import space as spaces
 from plumbline.libraries.space import Space
-from plumbline.proof import environment_of
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner

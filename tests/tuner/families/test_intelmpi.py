@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from plumbline import libraries
+from plumbline.campaign.proof import Failed, Outcomes, environment_of, prove
 from plumbline.core.plan import Plan
 from plumbline.libraries import Installation, into_ranks
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.intelmpi import LOUD, spoilt
-from plumbline.proof import Failed, Outcomes, environment_of, prove
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, Winner

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of

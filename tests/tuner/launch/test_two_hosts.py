@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, proof
+from plumbline import libraries
+from plumbline.campaign import proof
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.reach import Hosts as Table
 from plumbline.launch import Job, launcher_for

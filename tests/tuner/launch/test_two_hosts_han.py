@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, proof
+from plumbline import libraries
+from plumbline.campaign import proof
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.libraries import space_file

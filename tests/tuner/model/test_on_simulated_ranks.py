@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility.experiment import PILOTS, Experiment, Outcome, Rank
 from plumbline.reproducibility.report import effect_table, report, spread_table

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search import crossover

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi

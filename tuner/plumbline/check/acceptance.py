@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.in_force import Files
+from plumbline.campaign.in_force import Files
 from plumbline.measure import tables
 from plumbline.measure.launches import Progress, Silent
 from plumbline.system import paths

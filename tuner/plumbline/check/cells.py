@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.circumstances import REDUCED, is_for
+from plumbline.campaign.circumstances import REDUCED, is_for
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.in_force import Files
+from plumbline.campaign.in_force import Files
 
 from . import imb, osu
 from .programs import Program

@@ -12,8 +12,9 @@ from typing import Literal, get_args
 
 import msgspec
 
-from plumbline import campaign, proof
-from plumbline.in_force import Files
+from plumbline.campaign import loop as campaign
+from plumbline.campaign import proof
+from plumbline.campaign.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended

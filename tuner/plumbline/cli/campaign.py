@@ -81,7 +81,7 @@ def command(
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     """The exit code of an acceptance test of a campaign's winners, which is shown."""
-    from plumbline import in_force
+    from plumbline.campaign import in_force
     from plumbline.check import acceptance, installed
 
     from . import check_tables

@@ -139,7 +139,7 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign
+    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
     from plumbline.measure import at_start, conditions, settling
     from plumbline.settings import campaign_file

@@ -71,7 +71,7 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign
+    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
     from plumbline.measure import nrep
     from plumbline.settings import campaign_file

@@ -133,7 +133,7 @@ def command(
         return 0
     import msgspec
 
-    from plumbline import campaign as loop
+    from plumbline.campaign import loop
     from plumbline.measure.launches import Laboratory
     from plumbline.overlap import (
         aids,

@@ -45,7 +45,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign as loop
+    from plumbline.campaign import loop
     from plumbline.measure.launches import Laboratory
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words

@@ -96,7 +96,7 @@ def command(
       plumbline overlap timeline --bench sender --bytes 524288 --work 200 --picture sender.svg
       plumbline overlap timeline --bench receiver --part all --trace receiver.json
     """
-    from plumbline import campaign as loop
+    from plumbline.campaign import loop
     from plumbline.measure.launches import Laboratory
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced

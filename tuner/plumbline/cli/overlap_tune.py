@@ -130,8 +130,7 @@ def _run(
     new: bool,
 ) -> tuple[Campaign, list[Line]]:
     """To the end; from the database where it is there already."""
-    from plumbline import campaign as loop
-    from plumbline import export_folder
+    from plumbline.campaign import export_folder, loop
     from plumbline.measure.launches import Laboratory
     from plumbline.overlap import tune, tuned
     from plumbline.settings.workbench import workbench

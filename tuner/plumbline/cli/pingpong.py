@@ -55,7 +55,7 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign as loop
+    from plumbline.campaign import loop
     from plumbline.measure import pingpong
     from plumbline.measure.launches import Laboratory
     from plumbline.settings import campaign_file

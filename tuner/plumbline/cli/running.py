@@ -150,8 +150,7 @@ def _one(
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
-    from plumbline import campaign as loop
-    from plumbline import export_folder, going_on
+    from plumbline.campaign import export_folder, going_on, loop
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import Laboratory
     from plumbline.settings import identity

@@ -134,7 +134,8 @@ def _best(
     heats: int | None,
     launches: int | None,
 ) -> list[Cell]:
-    from plumbline import best, campaign
+    from plumbline import best
+    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Data, Plan, measurable
     from plumbline.measure.settling import until_settled
     from plumbline.search.candidates import Menu

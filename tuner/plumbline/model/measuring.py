@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.measure import pingpong
 from plumbline.measure.launches import Laboratory, Progress, Series

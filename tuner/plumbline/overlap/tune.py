@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import spare_cores
+from plumbline.campaign.exported import Files
+from plumbline.campaign.loop import spare_cores
+from plumbline.campaign.proven import Proven
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
-from plumbline.exported import Files
 from plumbline.measure import factors, tables
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import Grid
-from plumbline.proven import Proven
 from plumbline.search.outcome import label
 from plumbline.search.turns import Turns
 from plumbline.settings import Settings, identity, stored

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline import campaign as loop
+from plumbline.campaign import loop
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Laboratory, Progress

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.circumstances import everywhere
+from plumbline.campaign.circumstances import everywhere
+from plumbline.campaign.pairs import REFERENCE_CELLS
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import Laboratory, Series
-from plumbline.pairs import REFERENCE_CELLS
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings

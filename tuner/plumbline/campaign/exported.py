@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from plumbline import proof
+from plumbline.campaign import proof
 from plumbline.measure.launches import Laboratory
 from plumbline.search.select import Weights, by_benefit
 from plumbline.settings.identity import now

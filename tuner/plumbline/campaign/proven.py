@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from plumbline import proof
+from plumbline.campaign import proof
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import Laboratory
 from plumbline.search import outcome

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from plumbline.circumstances import everywhere
+from plumbline.campaign.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.fixed_point import is_part

@@ -18,7 +18,13 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from plumbline.circumstances import Circumstance, condition, everywhere, is_for, with_condition
+from plumbline.campaign.circumstances import (
+    Circumstance,
+    condition,
+    everywhere,
+    is_for,
+    with_condition,
+)
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.measure.launches import Laboratory, Series

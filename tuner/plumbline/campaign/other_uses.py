@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.circumstances import Circumstance, other_uses
+from plumbline.campaign.circumstances import Circumstance, other_uses
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data
 from plumbline.measure import tables

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import acceptance_in_turn, other_uses
-from plumbline.acceptance import Acceptance
-from plumbline.confirm import confirm, named
+from plumbline.campaign import acceptance_in_turn, other_uses
+from plumbline.campaign.acceptance import Acceptance
+from plumbline.campaign.confirm import confirm, named
+from plumbline.campaign.exported import Files
+from plumbline.campaign.other_uses import Elsewhere
+from plumbline.campaign.pairs import REFERENCE_CELLS
+from plumbline.campaign.proven import Proven
+from plumbline.campaign.trials import Trials
 from plumbline.core.plan import PlanCase
-from plumbline.exported import Files
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory, Series
-from plumbline.other_uses import Elsewhere
-from plumbline.pairs import REFERENCE_CELLS
-from plumbline.proven import Proven
 from plumbline.search import crossover, outcome, plausible, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
 from plumbline.search.candidates import Menu
@@ -37,7 +38,6 @@ from plumbline.settings.stored import text_of
 from plumbline.settings.way_of_use import BARRIER
 from plumbline.settings.workbench import Variant, Workbench
 from plumbline.system.words import counted
-from plumbline.trials import Trials
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError

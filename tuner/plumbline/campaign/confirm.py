@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
+from plumbline.campaign.pairs import Pairs, target_of, untouched
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
-from plumbline.pairs import Pairs, target_of, untouched
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.race import Target

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import proof
-from plumbline.campaign import starter
+from plumbline.campaign import proof
+from plumbline.campaign.loop import starter
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.measure import tables
