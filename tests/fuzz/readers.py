@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline import recorded
 from plumbline.core import application, guidelines
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
+from plumbline.results import recorded
 from plumbline.settings import campaign_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import best
 from plumbline.core.plan import Plan
+from plumbline.results import best
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.race import Target
 from plumbline.settings.workbench import Variant, VariantParameter

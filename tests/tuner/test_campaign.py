@@ -12,7 +12,6 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import report
 from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import Guidelines
@@ -21,6 +20,7 @@ from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
+from plumbline.results import report
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Variant

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from scipy import stats
 
-from plumbline import compare, side_conditions, sides
-from plumbline.compare import Comparison, How
+from plumbline.results import compare, side_conditions, sides
+from plumbline.results.compare import Comparison, How
 from plumbline_db import campaigns, machines, runs, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

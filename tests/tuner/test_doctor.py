@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import doctor, libraries
+from plumbline import libraries
 from plumbline.campaign import loop as campaign
-from plumbline.doctor import Finding, examine
+from plumbline.results import doctor
+from plumbline.results.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules
 from plumbline.settings.workbench import Workbench
 from plumbline_db.connection import Database

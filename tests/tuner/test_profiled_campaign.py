@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import report
 from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
 from plumbline.measure.launches import Laboratory
-from plumbline.report import Report
+from plumbline.results import report
+from plumbline.results.report import Report
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.stored import settings_of, text_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.recorded import Rank, application, ranks
+from plumbline.results.recorded import Rank, application, ranks
 from plumbline_db.errors import PlumblineError
 
 BCAST = ("MPI_Bcast", 4, 1, 4, 1024)

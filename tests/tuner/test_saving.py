@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import saving
 from plumbline.campaign.pairs import Pairs
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import Laboratory
+from plumbline.results import saving
 from plumbline.search.cells import Target
 from plumbline.settings import stored
 from plumbline_db.connection import Database

@@ -7,8 +7,8 @@ import shutil
 import msgspec
 import pytest
 
-from plumbline import simulated_pingpong, twin
 from plumbline.launch.simulation import Simulation
+from plumbline.results import simulated_pingpong, twin
 from plumbline.settings.campaign_file import load
 from plumbline_db.errors import PlumblineError, UsageError
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import doctor
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
 from plumbline.applied.conflicts import mca_lines
 from plumbline.applied.sets import Store, Target
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.results import doctor
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.db import build

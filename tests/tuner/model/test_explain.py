@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import report
 from plumbline.model.explain import Explained, Explanation, explain
+from plumbline.results import report
 from plumbline_db import campaigns, hockney, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Hockney, Search, Trial

@@ -49,8 +49,8 @@ def command(
     Example:
       plumbline campaign --nprocs 4 --sizes 1024,16384,65536 --guidelines GL12,GL13
     """
-    from plumbline import report
     from plumbline.core import guidelines
+    from plumbline.results import report
 
     from . import tables
 

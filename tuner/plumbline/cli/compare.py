@@ -14,10 +14,10 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.compare import Comparison, Line
     from plumbline.measure.factors import Difference
-    from plumbline.side_conditions import SideConditions
-    from plumbline.sides import Side
+    from plumbline.results.compare import Comparison, Line
+    from plumbline.results.side_conditions import SideConditions
+    from plumbline.results.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
 
@@ -97,7 +97,7 @@ def command(
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
       plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after --svg tuned.svg
     """
-    from plumbline import compare, comparison_chart, sides
+    from plumbline.results import compare, comparison_chart, sides
     from plumbline.system import chart
     from plumbline_db.connection import Database
 
@@ -156,7 +156,7 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Of sides that were not measured together: what p does not know, and what is known of it."""
-    from plumbline.side_conditions import load_differences
+    from plumbline.results.side_conditions import load_differences
 
     yield (
         "not paired: the sides were measured at different times; what changed in the machine "

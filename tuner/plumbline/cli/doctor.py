@@ -26,7 +26,7 @@ def command(mpi_prefix: Path | None, db_path: Path | None, as_json: bool) -> int
     """
     import msgspec
 
-    from plumbline import doctor
+    from plumbline.results import doctor
 
     findings = []
     for finding in doctor.examine(mpi_prefix, common.database(db_path)):

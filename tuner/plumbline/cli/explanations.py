@@ -12,12 +12,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import report
 from plumbline.model import explain as explaining
 from plumbline.model import measuring, picture
 from plumbline.model.basis import Basis
 from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
-from plumbline.report import Report
+from plumbline.results import report
+from plumbline.results.report import Report
 from plumbline.system import chart
 from plumbline.system.words import counted
 from plumbline_db.connection import Database

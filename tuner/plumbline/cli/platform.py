@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.libraries.simgrid import Selector
-    from plumbline.twin import Twin
+    from plumbline.results.twin import Twin
 
 
 @click.command("platform", context_settings={"help_option_names": ["-h", "--help"]})
@@ -94,7 +94,7 @@ def _fit(
 ) -> int:
     import msgspec
 
-    from plumbline import simulated_pingpong, twin
+    from plumbline.results import simulated_pingpong, twin
     from plumbline_db.connection import Database
 
     with Database.open(common.database(db_path)) as db:

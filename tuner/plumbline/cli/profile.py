@@ -47,8 +47,8 @@ def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None)
       plumbline profile --output my.json -- mpirun -np 4 ./application
       plumbline campaign -n 4 --profile my.json
     """
-    from plumbline import profiling
     from plumbline.core.application import write
+    from plumbline.results import profiling
 
     program = shutil.which(application[0])
     if program is None:

@@ -62,8 +62,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import report
     from plumbline.core import guidelines
+    from plumbline.results import report
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 

@@ -17,7 +17,7 @@ from . import common
 
 if TYPE_CHECKING:
     from plumbline.launch.starter import Starter
-    from plumbline.report import Report
+    from plumbline.results.report import Report
     from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
 
@@ -84,7 +84,7 @@ class Ran(msgspec.Struct, frozen=True):
     prefixes: list[Path | None] = []
 
     def reports(self) -> list[Report]:
-        from plumbline import report
+        from plumbline.results import report
         from plumbline_db.connection import Database
 
         with Database.open(self.database) as db:

@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.behind import Behind
 from plumbline.core.guidelines import Guidelines
-from plumbline.report import Report, timed_share
-from plumbline.saving import Saving
+from plumbline.results.behind import Behind
+from plumbline.results.report import Report, timed_share
+from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
 from plumbline.verify.across import Column, across_table

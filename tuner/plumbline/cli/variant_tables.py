@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from plumbline.best import Cell, Entrant
+from plumbline.results.best import Cell, Entrant
 from plumbline.settings.workbench import Variant
 
 from . import common

@@ -11,7 +11,7 @@ import click
 from . import common
 
 if TYPE_CHECKING:
-    from plumbline.best import Cell
+    from plumbline.results.best import Cell
     from plumbline.settings import Settings
     from plumbline.settings.workbench import Workbench
 
@@ -134,10 +134,10 @@ def _best(
     heats: int | None,
     launches: int | None,
 ) -> list[Cell]:
-    from plumbline import best
     from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Data, Plan, measurable
     from plumbline.measure.settling import until_settled
+    from plumbline.results import best
     from plumbline.search.candidates import Menu
     from plumbline.search.race import Target
     from plumbline.verify.statistics import exact_ratio, paired_ratio

@@ -30,8 +30,8 @@ def command(
     Example:
       plumbline verify --guidelines GL3,GL8 --json
     """
-    from plumbline import report
     from plumbline.core import guidelines
+    from plumbline.results import report
 
     from . import tables
 

@@ -18,7 +18,7 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated, space_file
 from plumbline.libraries.space import Space
-from plumbline.report import Report
+from plumbline.results.report import Report
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
 from plumbline.settings import Settings

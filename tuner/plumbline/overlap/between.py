@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline import compare, side_conditions
 from plumbline.measure import factors
 from plumbline.overlap import difference
 from plumbline.overlap.difference import Difference
 from plumbline.overlap.stored import Measured, Stored, how
-from plumbline.side_conditions import SideConditions
+from plumbline.results import compare, side_conditions
+from plumbline.results.side_conditions import SideConditions
 from plumbline_db.errors import UsageError
 
 

@@ -8,7 +8,7 @@ import msgspec
 from plumbline.measure import factors
 from plumbline.overlap import suite
 from plumbline.overlap.suite import Cell, Settings
-from plumbline.sides import Name, Side
+from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline import saving, spread
-from plumbline.behind import Behind, behind, whole_functions
 from plumbline.measure.conditions import Conditions, Weakness, of_starts, summary
 from plumbline.measure.launches import PUT_ASIDE
 from plumbline.measure.settling import Start, named
-from plumbline.saving import Saving
+from plumbline.results import saving, spread
+from plumbline.results.behind import Behind, behind, whole_functions
+from plumbline.results.saving import Saving
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
 from plumbline.search.outcome import deciding, label
 from plumbline.search.race import Target

@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from plumbline import twin
 from plumbline.campaign import loop
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector
 from plumbline.measure import pingpong
+from plumbline.results import twin
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench
 from plumbline_db import campaigns, hockney

@@ -14,11 +14,11 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from plumbline import side_conditions
 from plumbline.measure import factors
 from plumbline.measure.factors import Difference
-from plumbline.side_conditions import SideConditions
-from plumbline.sides import Side
+from plumbline.results import side_conditions
+from plumbline.results.side_conditions import SideConditions
+from plumbline.results.sides import Side
 from plumbline.verify.launch_averages import averages
 from plumbline.verify.statistics import TESTS, Alternative, Test, benjamini_hochberg, stars
 from plumbline_db.errors import UsageError

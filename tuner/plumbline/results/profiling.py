@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline import __version__, libraries, recorded
+from plumbline import __version__, libraries
 from plumbline.core.application import Application
 from plumbline.libraries import Family, Installation, into_ranks
+from plumbline.results import recorded
 from plumbline.system import paths, process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plumbline.compare import Comparison, Sample
+from plumbline.results.compare import Comparison, Sample
 
 # Told apart without colour as well: by shape, and by place within a size.
 _COLOURS = ["#1b6ca8", "#d1761f"]
