@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline.model.explain import Explained, Explanation, explain
+from plumbline.explain.explain import Explained, Explanation, explain
 from plumbline.results import report
 from plumbline_db import campaigns, hockney, searches
 from plumbline_db.connection import Database

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model import traffic
+from plumbline.explain import traffic
 from plumbline.model.names import followed
 from tests.tuner.simulated import SPACE
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.explain import traffic
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Laboratory
-from plumbline.model import traffic
 from plumbline.search.race import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load

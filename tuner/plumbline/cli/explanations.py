@@ -12,10 +12,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.model import explain as explaining
-from plumbline.model import measuring, picture
-from plumbline.model.basis import Basis
-from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
+from plumbline.explain import explain as explaining
+from plumbline.explain import measuring, picture
+from plumbline.explain.basis import Basis
+from plumbline.explain.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.system import chart

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .explain import Explained, Explanation
+from plumbline.explain.explain import Explained, Explanation
 
 DEFAULT, WINNER, OTHERS = "default", "winner", "other candidates"
 MODEL_OF_DEFAULT, MODEL_OF_WINNER = "default, by the model", "winner, by the model"

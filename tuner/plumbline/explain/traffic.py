@@ -14,14 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.explain.basis import SUITE
 from plumbline.measure.launches import Laboratory
 from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run, Suite, Trial
-
-from .basis import SUITE
 
 COUNTS = "pml_monitoring_enable"
 """A library that has this parameter can be asked."""

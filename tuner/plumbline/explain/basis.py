@@ -13,12 +13,11 @@ import msgspec
 import numpy as np
 
 from plumbline.measure import hockney
+from plumbline.model.costs import Network, Piece
 from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import EXPLAINING, Campaign, Hockney, Medians, Suite
-
-from .costs import Network, Piece
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"

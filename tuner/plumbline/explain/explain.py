@@ -15,9 +15,16 @@ import msgspec
 
 from plumbline.core.plan import TYPE_BYTES
 from plumbline.core.variant_spec import variant_name
+from plumbline.explain import basis as bases
+from plumbline.explain import traffic
+from plumbline.explain.basis import Basis
 from plumbline.launch import launcher_for
 from plumbline.libraries import find_simulated, space_file
 from plumbline.libraries.space import Space
+from plumbline.model.bounds import Bound, bound
+from plumbline.model.costs import deviation, formula, hockney, loggp, middle_deviation
+from plumbline.model.names import Followed, followed
+from plumbline.model.schedules import Shape
 from plumbline.results.report import Report
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.race import Target
@@ -29,14 +36,6 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library, Search, Trial, Verdict, Winner
-
-from . import basis as bases
-from . import traffic
-from .basis import Basis
-from .bounds import Bound, bound
-from .costs import deviation, formula, hockney, loggp, middle_deviation
-from .names import Followed, followed
-from .schedules import Shape
 
 WITHIN = 0.03
 """The default's time coincides with a candidate's that is no further from it, and whose interval

@@ -10,6 +10,8 @@ import msgspec
 
 from plumbline.campaign import loop
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.explain import traffic
+from plumbline.explain.basis import FLOODS, INSIDE, SUITE
 from plumbline.measure import pingpong
 from plumbline.measure.launches import Laboratory, Progress, Series
 from plumbline.measure.settling import until_settled
@@ -21,9 +23,6 @@ from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Trial
-
-from . import traffic
-from .basis import FLOODS, INSIDE, SUITE
 
 MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
 REDUCED = (1024, 4096, 16384, 65536, 262144)
