@@ -93,7 +93,7 @@ class Copy:
 
 def test_a_guideline_is_one_file(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "tree", "A pattern guideline")
-    guidelines = "tuner/plumbline/guidelines.toml"
+    guidelines = "tuner/plumbline/core/guidelines.toml"
     copy.adds(
         guidelines,
         "",

@@ -5,7 +5,7 @@
 Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
 last finished one of the database; without a database the one beside this file), and asks the
 product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
-launch with the files in force in turn with one of the library as it is (plumbline/pairs.py,
+launch with the files in force in turn with one of the library as it is (plumbline/campaign/pairs.py,
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
 (acceptance.py). Two rules: a cell is refused when it is known to be slower than the tolerance
 allows, or when it is not known not to be. Asserts nothing."""
@@ -211,7 +211,7 @@ class ColdPairs:
 
     def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
-        of pairs: as plumbline/confirm.py asks. `planted`: log ratios by cell."""
+        of pairs: as plumbline/campaign/confirm.py asks. `planted`: log ratios by cell."""
         family = Family(
             [[Question(n, LIMIT)] for n in range(len(self.drawn))],
             COLD_LOOKS,
@@ -287,7 +287,7 @@ def _accepting(
 
 
 def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
-    """The rule of plumbline/confirm.py; a ratio of 1: cells that are refused though nothing was
+    """The rule of plumbline/campaign/confirm.py; a ratio of 1: cells that are refused though nothing was
     planted."""
     told: dict[tuple[str, float], list[bool]] = {}
     for seed in range(seeds):

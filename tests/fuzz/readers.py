@@ -237,7 +237,7 @@ READERS: dict[str, Reader] = {
     ),
     "guidelines": Reader(
         lambda data: guidelines.load(_file(data, "guidelines.toml")),
-        _all("tuner/plumbline/guidelines.toml"),
+        _all("tuner/plumbline/core/guidelines.toml"),
     ),
     "rules": Reader(_rules, _site_rules),
     "ompi-info": Reader(

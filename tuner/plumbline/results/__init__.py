@@ -1,1 +1,1 @@
-"""What a database says to people: reports, comparisons, sides, savings, what is wrong with a machine."""
+"""What a database says to people: reports, comparisons, sides, savings, doctor."""

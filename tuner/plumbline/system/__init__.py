@@ -1,1 +1,1 @@
-"""Processes, paths, this host, modules, charts: what is between Plumbline and the operating system."""
+"""Processes, paths, this host, modules, charts: all that is about the operating system."""
