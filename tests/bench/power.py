@@ -5,9 +5,9 @@
 Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
 last finished one of the database; without a database the one beside this file), and asks the
 product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
-launch with the files in force in turn with one of the library as it is (plumbline/campaign/pairs.py,
+launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
-(acceptance.py). Two rules: a cell is refused when it is known to be slower than the tolerance
+(campaign/acceptance.py). Two rules: a cell is refused when it is known to be slower than the tolerance
 allows, or when it is not known not to be. Asserts nothing."""
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def _accepting(
 
 
 def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
-    """The rule of plumbline/campaign/confirm.py; a ratio of 1: cells that are refused though nothing was
+    """The rule of campaign/confirm.py; a ratio of 1: cells that are refused though nothing was
     planted."""
     told: dict[tuple[str, float], list[bool]] = {}
     for seed in range(seeds):

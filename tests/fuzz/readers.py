@@ -27,7 +27,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, PingPong
 from plumbline_exporters import ompi_site
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import Context
-from plumbline_exporters.ompi_site import Rule
+from plumbline_exporters.ompi_site import SiteRule
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -67,7 +67,7 @@ def _rules(data: bytes) -> None:
         formats.check(text, format, Context("", _known()))
         format.refers(text)
     openmpi.rules_canary(text)
-    ours = {"MPI_Bcast": {4: [Rule(0), Rule(8, 1, ours=True), Rule(64)]}}
+    ours = {"MPI_Bcast": {4: [SiteRule(0), SiteRule(8, 1, ours=True), SiteRule(64)]}}
     ompi_site.joined(ours, text, library("4.1.8"), unsafe=False)
 
 
@@ -84,7 +84,9 @@ def _known() -> tuple[object, ...]:
 
 
 def _site_rules() -> list[bytes]:
-    table = {"MPI_Bcast": {0: [Rule(0)], 4: [Rule(0), Rule(8, 1), Rule(UNBOUNDED_BYTES)]}}
+    table = {
+        "MPI_Bcast": {0: [SiteRule(0)], 4: [SiteRule(0), SiteRule(8, 1), SiteRule(UNBOUNDED_BYTES)]}
+    }
     lines = [f"{len(table)}", "7", "2", "0", "1", "0 0 0 0", "4", "2", "0 0 0 0", "8 1 0 0"]
     return [
         "\n".join(lines).encode() + b"\n",

@@ -10,7 +10,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import at_start
-from plumbline.measure.side_by_side import Line
+from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.system.placement import Placement
 from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import Failure, ProbeRecord, Run
@@ -54,7 +54,7 @@ class Watched(SimulatedStarter):
 FAILED = Failure("not in force", "the library did not take a setting: x")
 
 
-def run(starter: SimulatedStarter) -> list[Line]:
+def run(starter: SimulatedStarter) -> list[MeasuredCase]:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
     return at_start.run(starter, plan, [LIMIT, ADAPT], 3, {"HOT": "1"}, paired_ratio)[0]
 

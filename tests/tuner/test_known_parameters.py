@@ -12,7 +12,7 @@ from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import FAMILIES, Context, Target
+from plumbline_exporters.lint.finding import FAMILIES, Context, LintTarget
 
 FOLDER = Path(__file__).parents[2] / "search-spaces"
 KNOWN = known_parameters.known(FOLDER)
@@ -24,7 +24,7 @@ SPACES = [
 ]
 
 
-def target(space: Space) -> Target:
+def target(space: Space) -> LintTarget:
     return Context(f"{space.family}-{space.min_version}", KNOWN).target(space.family)
 
 

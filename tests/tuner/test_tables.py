@@ -116,7 +116,7 @@ def noisy() -> SimulatedStarter:
 def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Campaign) -> None:
     wanted = settings(launches=9)
     lab = begun(db, campaign, noisy(), wanted)
-    table = tables.Table(lab, "before", FEW, wanted, Suite("before"))
+    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
     first = table.look()
     undecided = {key(one) for one in first if one.verdict == "undecided"}
     assert ("GL12", "MPI_Allreduce", 16384) in undecided
@@ -192,7 +192,7 @@ def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
     costs = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     wanted = settings(launches=6, launches_max=12, sizes=[64, 16384])
     lab = begun(db, campaign, SimulatedStarter(costs), wanted)
-    found = tables.Table(lab, "before", FEW, wanted, Suite("before")).look()
+    found = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before")).look()
     cell = next(one for one in found if (one.guideline, one.bytes) == ("GL12", 64))
     assert cell.p == pytest.approx(2**-6)
     assert cell.p_adjusted is not None and cell.p_adjusted >= 4 * 2**-6
@@ -205,7 +205,7 @@ def test_open_cases_are_both_sides_of_what_is_undecided(
     """Of all tests of a cell: a size of a split cell may be compared with every smaller one."""
     wanted = settings(launches=6)
     lab = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
-    table = tables.Table(lab, "before", FEW, wanted, Suite("before"))
+    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
     undecided = [one for one in table.look() if one.verdict == "undecided"]
     of_kind = [one for one in undecided if one.kind == kind]
     assert of_kind

@@ -43,7 +43,7 @@ _STAND_INS: dict[str, tuple[Version, ...]] = {
 FAMILIES = tuple(_STAND_INS)
 
 
-class Target(msgspec.Struct, frozen=True):
+class LintTarget(msgspec.Struct, frozen=True):
     """One family, in the versions that a file may meet, with what is known of them, and of its
     other versions."""
 
@@ -65,7 +65,7 @@ class Context(msgspec.Struct, frozen=True):
     library: str = ""
     known: tuple[Known, ...] = ()
 
-    def target(self, family: str) -> Target:
+    def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
         versions = _STAND_INS.get(family, ())
         ours = [one for one in self.known if one.family == family]
@@ -75,9 +75,9 @@ class Context(msgspec.Struct, frozen=True):
             versions = (named[1],)
             fitting = [one for one in ours if one.holds(named[1])]
         others = [one for one in ours if one not in fitting]
-        return Target(family, versions, tuple(fitting), tuple(others))
+        return LintTarget(family, versions, tuple(fitting), tuple(others))
 
-    def of_mpich(self) -> Target:
+    def of_mpich(self) -> LintTarget:
         """MPICH, or who takes its variables for his own."""
         named = _named(self.library)[0] if self.library else ""
         return self.target(named if named == "mvapich" else "mpich")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from plumbline_exporters import mpich_coll, mpich_selection
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 TABLES = (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE)
@@ -23,7 +23,7 @@ def is_ours(name: str) -> bool:
     return name.startswith((mpich_coll.PREFIX, *_ALIASES))
 
 
-def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
+def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {_full(one.name): one for one in given}
     checked = [one for name, one in last.items() if name == one.name]
     yield from names.check(checked, target)
@@ -49,7 +49,7 @@ def _full(name: str) -> str:
 
 
 def _of_algorithm(
-    collective: str, one: Assignment, last: dict[str, Assignment], target: Target
+    collective: str, one: Assignment, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     table = next((name for name in TABLES if name in last), None)
     if table is not None:

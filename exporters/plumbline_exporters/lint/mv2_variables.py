@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from plumbline_exporters import mv2_ranges
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 
 _REDUCE_SCATTER = "MV2_INTER_RED_SCAT_TUNING"
 _REDUCE = "MV2_INTER_REDUCE_TUNING"
@@ -20,7 +20,7 @@ def is_ours(name: str) -> bool:
     return name.startswith("MV2_") or bool(_MPI_T.match(name))
 
 
-def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
+def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {one.name: one for one in given}
     plain = [one for one in last.values() if not (one.value and mv2_ranges.has_sizes(one.value))]
     yield from names.check(plain, target)
@@ -52,7 +52,7 @@ def _is_of(name: str, collective: str) -> bool:
 
 
 def _of_sizes(
-    one: Assignment, value: str, last: dict[str, Assignment], target: Target
+    one: Assignment, value: str, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     if one.name not in mv2_ranges.SWITCHES:
         yield Finding(

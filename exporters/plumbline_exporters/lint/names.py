@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Effect, Finding, Target
+from plumbline_exporters.lint.finding import Effect, Finding, LintTarget
 from plumbline_exporters.lint.known import Parameter
 
 _ALIKE = 0.85
@@ -33,7 +33,7 @@ def is_true(value: str | None) -> bool:
 
 
 def check(
-    assignments: Iterable[Assignment], target: Target, *, prefix: str = ""
+    assignments: Iterable[Assignment], target: LintTarget, *, prefix: str = ""
 ) -> Iterator[Finding]:
     """`prefix` is what the environment puts before a name."""
     guesses = _MOST_GUESSES
@@ -66,7 +66,7 @@ def _takes(parameter: Parameter, value: str) -> bool:
     return parameter.takes(value)
 
 
-def _unknown(one: Assignment, target: Target, prefix: str, *, guess: bool) -> Iterator[Finding]:
+def _unknown(one: Assignment, target: LintTarget, prefix: str, *, guess: bool) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
     if not target.known:
         return

@@ -10,7 +10,7 @@ import msgspec
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 from plumbline_exporters.lint.tuned_rules import LIBRARY_DECIDES
 
 PREFIX = "OMPI_MCA_"
@@ -23,7 +23,9 @@ _SPOILT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {ompi_tuned.prefix(function): function for function in ompi_tuned.COLLECTIVES}
 
 
-def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> Iterator[Finding]:
+def findings(
+    given: Sequence[Assignment], target: LintTarget, prefix: str = ""
+) -> Iterator[Finding]:
     """Of names without `prefix`, which is what they have in this file."""
     if not prefix:
         yield from _of_comments(given)
@@ -64,7 +66,9 @@ def _is_octal(value: str) -> bool:
     return bool(re.search("[89]", value)) or int(value, 8) != int(value)
 
 
-def _of_forced(function: str, one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
+def _of_forced(
+    function: str, one: Assignment, target: LintTarget, prefix: str
+) -> Iterator[Finding]:
     if one.value is None or _is_octal(one.value):
         return
     collective = ompi_tuned.COLLECTIVES[function]
@@ -141,7 +145,7 @@ def _of_components(
 
 
 def _of_precedence(
-    function: str, one: Assignment, rules: Assignment, target: Target, prefix: str
+    function: str, one: Assignment, rules: Assignment, target: LintTarget, prefix: str
 ) -> Finding:
     older = "in 4.1 the file wins where it has rules for it"
     newer = "from 5.0 on this wins, and the file's rules for it are not looked at"

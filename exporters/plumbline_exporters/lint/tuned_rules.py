@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 from plumbline_exporters.ompi_tuned import Collective
 
 MOST_RANKS = 2**31 - 1
@@ -54,7 +54,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
 
-def check(group: Group, target: Target) -> Iterator[Finding]:
+def check(group: Group, target: LintTarget) -> Iterator[Finding]:
     """Everything but what depends on how a file is written."""
     if group.most < 2 or group.least > group.most:
         return
@@ -68,7 +68,7 @@ def check(group: Group, target: Target) -> Iterator[Finding]:
         yield from _of_ignored(group)
 
 
-def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
+def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     function, collective = group.function, group.collective
     what = f"{function} {choice.name} ({choice.algorithm})"
     if choice.algorithm == LIBRARY_DECIDES:
@@ -104,7 +104,7 @@ def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding
     yield from _unread(group, choice, target)
 
 
-def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
+def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     """Parameters that the algorithm does not look at, and a fan-out that is not what it seems."""
     knob = ompi_tuned.prefix(group.function)
     written = (
@@ -127,7 +127,7 @@ def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _is_read(knob: str, algorithm: str, target: Target) -> bool:
+def _is_read(knob: str, algorithm: str, target: LintTarget) -> bool:
     """Whether one of the versions has an algorithm that looks at it."""
     return any(algorithm in one.readers.get(knob, ()) for one in target.known)
 

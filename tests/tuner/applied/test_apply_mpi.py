@@ -11,7 +11,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.applied import apply, places, readback, rollback
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
@@ -49,7 +49,7 @@ class Here:
     def place(self, scope: places.Scope) -> Place:
         return places.place(scope, self.family, self.installation)
 
-    def apply(self, place: Place) -> Outcome:
+    def apply(self, place: Place) -> AppliedOutcome:
         """The rules in force are canaries then: a call that they serve is refused."""
         asked = wish(FOUR, family=self.family, installation=self.installation)
         done = readback.noted(

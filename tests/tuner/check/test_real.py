@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.cells import Cell
+from plumbline.check.cells import ProgramCell
 from plumbline.check.loops import COLUMNS, Loops
 from plumbline.check.programs import FOLDER, Reading, Unreadable
 from plumbline.check.sides import placement_of
@@ -21,9 +21,9 @@ from plumbline.system import paths
 from tests.tuner.families import installations
 
 CELLS = [
-    Cell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
-    Cell("MPI_Gather", 1002, "MPI_BYTE"),
-    Cell("MPI_Barrier", 0, "MPI_BYTE"),
+    ProgramCell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
+    ProgramCell("MPI_Gather", 1002, "MPI_BYTE"),
+    ProgramCell("MPI_Barrier", 0, "MPI_BYTE"),
 ]
 
 

@@ -271,7 +271,7 @@ def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table with a refusal in it stays as wide as one without."""
     sorry = "refused: no repetition was valid: 48 were late, 0 overran; " + "choose another " * 9
     lines = [
-        side_by_side.Line("MPI_Bcast", "default", {}, size, outcome, seconds, None)
+        side_by_side.MeasuredCase("MPI_Bcast", "default", {}, size, outcome, seconds, None)
         for size, outcome, seconds in ((8, sorry, []), (64, sorry, []), (512, "ok", [1e-6, 2e-6]))
     ]
     monkeypatch.setattr(at_start, "run", lambda *_: (lines, []))

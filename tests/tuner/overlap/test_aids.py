@@ -15,13 +15,13 @@ from plumbline.libraries import space_file
 from plumbline.libraries.space import Progress, Space
 from plumbline.overlap import aids, suite
 from plumbline.overlap.benches import Aid
-from plumbline.overlap.suite import Settings
+from plumbline.overlap.suite import OverlapSettings
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT
 from tests.tuner.test_end_to_end import plumbline
 
-SETTINGS = Settings(2, sizes=(64, 4096), work_ns=(1000,), loads=(0, 1, 2))
+SETTINGS = OverlapSettings(2, sizes=(64, 4096), work_ns=(1000,), loads=(0, 1, 2))
 
 
 @pytest.mark.parametrize(

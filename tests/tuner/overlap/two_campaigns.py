@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.overlap.suite import Settings, suite_of
+from plumbline.overlap.suite import OverlapSettings, suite_of
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap, OverlapLatency
@@ -20,8 +20,8 @@ FIRST, SECOND = "first", "second<script>"
 LAUNCHES = 2
 
 
-def settings(**changes: object) -> Settings:
-    asked = Settings(2, ("sender", "receiver"), SIZES, WORK, launches=LAUNCHES)
+def settings(**changes: object) -> OverlapSettings:
+    asked = OverlapSettings(2, ("sender", "receiver"), SIZES, WORK, launches=LAUNCHES)
     return msgspec.structs.replace(asked, **changes)
 
 

@@ -9,9 +9,14 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.reproducibility import experiment
-from plumbline.reproducibility.experiment import PILOTS, Experiment, Outcome, Rank
+from plumbline.reproducibility.experiment import (
+    PILOTS,
+    Experiment,
+    ExperimentOutcome,
+    RanksUnderTest,
+)
 from plumbline.reproducibility.report import effect_table, report, spread_table
-from plumbline.reproducibility.settings import Settings, checked, full, quick
+from plumbline.reproducibility.settings import ReproducibilitySettings, checked, full, quick
 from plumbline.settings import Settings as CampaignSettings
 from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, cost, runs
@@ -22,7 +27,7 @@ from tests.tuner import simulated
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 
 KNOWN = list(simulated.LATENCY)
-SMALL = Settings(
+SMALL = ReproducibilitySettings(
     nprocs=[2, 4],
     functions=["MPI_Bcast"],
     sizes=[8, 4096],
@@ -55,8 +60,8 @@ class Starters:
 
 
 def run(
-    db: Database, settings: Settings = SMALL, *, new: bool = False
-) -> tuple[list[Rank], Outcome]:
+    db: Database, settings: ReproducibilitySettings = SMALL, *, new: bool = False
+) -> tuple[list[RanksUnderTest], ExperimentOutcome]:
     ranks = experiment.begin(db, simulated.bench(), settings, new=new)
     return ranks, Experiment(ranks, settings).run()
 

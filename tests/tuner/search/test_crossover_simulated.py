@@ -16,7 +16,7 @@ from plumbline.launch.starter import Starter
 from plumbline.search import crossover
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
-from plumbline.search.crossover import Grid
+from plumbline.search.crossover import SizeGrid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
 from plumbline.settings.campaign_file import load
@@ -60,7 +60,7 @@ def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
     return found
 
 
-def found_by(ranks: Starter, grid: Grid) -> tuple[Winner, int]:
+def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
     """The winner, and how many heats it took."""
     trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
     opened = {target: ["GL"] for target in trials}
@@ -91,8 +91,8 @@ def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) ->
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]
     ranks = campaign.starter(simulated, SETTINGS)
-    known, heats = found_by(ranks, Grid(4, "MPI_BYTE", switches))
+    known, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
     assert (known.bytes_from, known.bytes_to, heats) == (65536, 262144, 1)
-    unknown, heats = found_by(ranks, Grid(4, "MPI_BYTE"))
+    unknown, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE"))
     assert 65536 / 2**0.5 < unknown.bytes_from < 65536 * 2**0.5
     assert heats <= 3

@@ -11,7 +11,7 @@ from plumbline.libraries import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
-from plumbline.search.twins import Rule, passed_over, witnesses
+from plumbline.search.twins import EntryRule, passed_over, witnesses
 from plumbline.settings.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
@@ -68,7 +68,7 @@ def asked(
     return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, RULE)}
 
 
-RULE = Rule(alike=1.5, tolerance=0.4)
+RULE = EntryRule(alike=1.5, tolerance=0.4)
 TIMES = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1100, "bcast_chain": 1600}
 
 
@@ -135,7 +135,7 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     now = Evidence(exact=True)
     now.add([times], blocks=1)
     for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
-        rule = Rule(tolerance=0.05, before=before, changed=frozenset({changed}))
+        rule = EntryRule(tolerance=0.05, before=before, changed=frozenset({changed}))
         those = menu(selector=selector)
         found = passed_over(those, now, {cell: [made]}, {cell: [made]}, rule)
         assert bool(found) is out

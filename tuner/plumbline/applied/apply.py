@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import conflicts, files, targets, texts
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
-from plumbline.applied.sets import FORMAT, Set, Source, Store, Target, sha256
+from plumbline.applied.sets import FORMAT, AppliedFile, Set, Source, Store, sha256
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
@@ -31,7 +31,7 @@ class Wish(msgspec.Struct, frozen=True):
     force: bool = False
 
 
-def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> Outcome:
+def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> AppliedOutcome:
     """Raises PlumblineError, with the reason, before anything is changed."""
     store = Store(place.root, place.name, shared=place.shared)
     if dry_run:
@@ -47,7 +47,7 @@ def _look(place: Place, wish: Wish) -> None:
     _apply(place, store, wish, "", dry_run=True)
 
 
-def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> Outcome:
+def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> AppliedOutcome:
     states = [targets.state(where.path, place.name) for where in place.where]
     number = targets.in_force(states)
     targets.require_untouched(store, states, force=wish.force)
@@ -80,7 +80,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             )
         texts.require_free(place, where, state.found.text, bundle)
     wanted = [
-        Target(
+        AppliedFile(
             path=str(where.path),
             kind=where.kind,
             text=texts.of_target(place, where, chosen, bundle),
@@ -123,7 +123,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         store.write(one, contents | copies)
     if not dry_run:
         targets.carry_out(edits, store)
-    return Outcome(
+    return AppliedOutcome(
         scope=place.scope,
         name=place.name,
         set=chosen,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plumbline.applied import files, targets
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Scope
 from plumbline.applied.sets import Set, Store
 from plumbline_db.errors import PlumblineError
@@ -29,7 +29,7 @@ def rollback(
     everything: bool = False,
     force: bool = False,
     dry_run: bool = False,
-) -> Outcome:
+) -> AppliedOutcome:
     """Raises PlumblineError where our lines were changed since, or the set before is gone."""
     store = Store(root, name, shared=scope != "user")
     if dry_run:
@@ -40,13 +40,13 @@ def rollback(
 
 def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
-) -> Outcome:
+) -> AppliedOutcome:
     known = store.sets(scope)
     where = list(dict.fromkeys(Path(target.path) for one in known for target in one.targets))
     states = [targets.state(path, store.name) for path in where]
     number = targets.in_force(states)
     if number == 0:
-        return Outcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
+        return AppliedOutcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
     targets.require_untouched(store, states, force=force)
     now = store.read(number)
     before, notes = _before(store, now, everything)
@@ -75,7 +75,7 @@ def _rollback(
             files.writable(edit.found)
     if not dry_run:
         targets.carry_out(edits, store)
-    return Outcome(
+    return AppliedOutcome(
         scope=scope,
         name=store.name,
         set=before.number if before else 0,

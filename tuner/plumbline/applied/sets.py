@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
         return self.campaign.nprocs, self.campaign.nodes, self.campaign.ppn
 
 
-class Target(msgspec.Struct, frozen=True):
+class AppliedFile(msgspec.Struct, frozen=True):
     """A file that others read. `lines`: ours stand between marks, `text` is them with their marks;
     `whole`: it is ours, `text` is all of it. `before`: the copy of what was there (None: nothing
     was). `made`: folders that were made for it, outermost first."""
@@ -66,7 +66,7 @@ class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unsafe: bool
     sources: list[Source]
     files: dict[str, str]
-    targets: list[Target]
+    targets: list[AppliedFile]
     scope: str = ""
 
 

@@ -37,7 +37,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.sequential import Family, Question, Standing
+from plumbline.verify.sequential import Family, Question, TestState
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
@@ -238,7 +238,7 @@ class Acceptance:
 
     def _measure(
         self, suite: Suite, trials: Sequence[Trial], environment: Mapping[str, str]
-    ) -> list[Standing[Trial]]:
+    ) -> list[TestState[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.claims.tolerance
@@ -332,13 +332,13 @@ class Acceptance:
     def _judged(
         self,
         winner: Winner,
-        rows: Sequence[Standing[Trial]],
+        rows: Sequence[TestState[Trial]],
         held: Sequence[int],
         beyond: Collection[int],
     ) -> tuple[list[Winner], list[tuple[Winner, str]], list[tuple[Winner, str]]]:
         """The pieces of a winner that hold, those that do not, and those of the first that hold
         under a condition; it may take the sizes `beyond` its range where they need none."""
-        by_size: dict[int, list[Standing[Trial]]] = {}
+        by_size: dict[int, list[TestState[Trial]]] = {}
         for row in rows:
             by_size.setdefault(row.question.key.target.bytes, []).append(row)
         obstacles = {size: self._obstacle(_of(by_size[size], foreign=False)) for size in held}
@@ -378,7 +378,7 @@ class Acceptance:
                 narrowed.append((piece, narrow))
         return kept, refused, narrowed
 
-    def _obstacle(self, rows: Sequence[Standing[Trial]]) -> str:
+    def _obstacle(self, rows: Sequence[TestState[Trial]]) -> str:
         """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
         there the library does."""
         for row in rows:
@@ -394,8 +394,8 @@ class Acceptance:
                 return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
         return ""
 
-    def _tried(self, rows: Sequence[Standing[Trial]]) -> list[Tried]:
-        found: dict[Circumstance, list[Standing[Trial]]] = {}
+    def _tried(self, rows: Sequence[TestState[Trial]]) -> list[Tried]:
+        found: dict[Circumstance, list[TestState[Trial]]] = {}
         for row in rows:
             if row.comparison is not None:
                 found.setdefault(row.question.key.where, []).append(row)
@@ -427,7 +427,7 @@ def _is_known(winner: Winner, known: Winner) -> bool:
     return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
 
 
-def _of(rows: Sequence[Standing[Trial]], *, foreign: bool) -> list[Standing[Trial]]:
+def _of(rows: Sequence[TestState[Trial]], *, foreign: bool) -> list[TestState[Trial]]:
     return [row for row in rows if row.question.key.foreign == foreign]
 
 
@@ -436,14 +436,14 @@ def candidate_of(winner: Winner) -> Candidate:
 
 
 def _judge_together(
-    rows: Sequence[Standing[Trial]],
+    rows: Sequence[TestState[Trial]],
     logs: Mapping[Trial, Mapping[int, float]],
     confidence: float,
 ) -> None:
     """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
     launch. They hold if their mean does, but for one whose own ratio is above the limit, or may be
     above twice the tolerance."""
-    groups: dict[tuple[int, Circumstance], list[Standing[Trial]]] = {}
+    groups: dict[tuple[int, Circumstance], list[TestState[Trial]]] = {}
     for row in rows:
         trial = row.question.key
         if row.word == "undecided" and row.comparison is not None and not trial.beyond:
@@ -487,10 +487,10 @@ def _hopeless(
     return found
 
 
-def _shared_out(rows: Sequence[Standing[Trial]], winners: int) -> list[set[int]]:
+def _shared_out(rows: Sequence[TestState[Trial]], winners: int) -> list[set[int]]:
     """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
     several are, the fastest has it."""
-    cells: dict[tuple[int, Target], list[Standing[Trial]]] = {}
+    cells: dict[tuple[int, Target], list[TestState[Trial]]] = {}
     for row in rows:
         trial = row.question.key
         if trial.beyond:

@@ -100,7 +100,7 @@ def confirm(
         seed = settings.sampling.seed + settings.sampling.launches_max
         anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
-    verdicts = tables.Table(lab, stage, guidelines, settings, suite, environment).look()
+    verdicts = tables.ViolationTable(lab, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
         winners,
         looks.speeds,

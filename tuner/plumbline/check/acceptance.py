@@ -17,7 +17,7 @@ from plumbline_db.records import Winner
 
 from . import cells as cell_choice
 from . import judge, loops
-from .cells import Cell, whole
+from .cells import ProgramCell, whole
 from .judge import CellSeen, Judgement, WinnerInLoop, Word
 from .programs import Program, Reading, Wanted
 from .sides import Refused, Sides
@@ -140,7 +140,7 @@ def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
 def _judged(
     sides: Sides,
     program: Program,
-    offered: Sequence[Cell],
+    offered: Sequence[ProgramCell],
     winners: Sequence[Winner],
     pairs: int,
     seed: int,
@@ -166,9 +166,11 @@ def _judged(
     return judge.judge(logs, again, winners, third)
 
 
-def _of(offered: Sequence[Cell], slow: Sequence[Reading]) -> list[Cell]:
+def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:
     """What is offered of them. A program may say more of a cell than it was asked."""
-    known = {one.cell for one in slow} | {Cell(one.cell.function, one.cell.bytes) for one in slow}
+    known = {one.cell for one in slow} | {
+        ProgramCell(one.cell.function, one.cell.bytes) for one in slow
+    }
     return [cell for cell in offered if cell in known]
 
 

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
 from plumbline_db.records import Winner
 
-from .cells import Cell, place_of
+from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
 ALPHA = 0.05
@@ -43,7 +43,7 @@ class CellSeen(msgspec.Struct, frozen=True):
 
     winner: int
     loop: str
-    cell: Cell
+    cell: ProgramCell
     seen: SpeedUp
     again: SpeedUp | None
     word: Word
@@ -58,9 +58,9 @@ class WinnerInLoop(msgspec.Struct, frozen=True):
     seen: SpeedUp
     again: SpeedUp | None
     cells: int
-    worst: Cell
+    worst: ProgramCell
     worst_speedup: float
-    slower: list[Cell]
+    slower: list[ProgramCell]
     word: Word
 
 

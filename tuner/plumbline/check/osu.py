@@ -12,7 +12,7 @@ from pathlib import Path
 from plumbline.core.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
-from .cells import Cell
+from .cells import ProgramCell
 from .programs import Reading, Seconds, Unreadable, Wanted
 from .sizes import powers, volume
 
@@ -44,14 +44,16 @@ class Osu:
         self._nprocs = nprocs
         self._iterations = iterations
 
-    def offers(self, wanted: Wanted) -> list[Cell]:
+    def offers(self, wanted: Wanted) -> list[ProgramCell]:
         return [
-            Cell(function, self._volume(function, size))
+            ProgramCell(function, self._volume(function, size))
             for function in self._programs
             for size in powers(function, wanted, totals=TOTALS)
         ]
 
-    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+    def launches(
+        self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
+    ) -> list[list[str]]:
         del loops, seed
         return [
             self._words(function, low, high)
@@ -59,7 +61,7 @@ class Osu:
             for low, high in self._runs(function, offered)
         ]
 
-    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
         del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
@@ -75,7 +77,7 @@ class Osu:
         type = said[1] if said and function != "MPI_Barrier" else ""
         op = "MPI_SUM" if function in REDUCTIONS else ""
         return {
-            Reading(COLUMN, Cell(function, self._volume(function, int(size)), type, op)): (
+            Reading(COLUMN, ProgramCell(function, self._volume(function, int(size)), type, op)): (
                 float(us) / 1e6
             )
             for size, us in times
@@ -85,7 +87,7 @@ class Osu:
     def _volume(self, function: str, size: int) -> int:
         return volume(function, size, self._nprocs, totals=TOTALS)
 
-    def _runs(self, function: str, offered: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+    def _runs(self, function: str, offered: Sequence[ProgramCell]) -> Iterator[tuple[int, int]]:
         """The sizes as the program takes them: from one to another, doubled; several where some in
         between are not wanted."""
         wanted = {cell.bytes for cell in offered if cell.function == function}

@@ -27,7 +27,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Failure, Run
 
-from .cells import Cell
+from .cells import ProgramCell
 from .judge import Times
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable
 
@@ -82,7 +82,7 @@ class Sides:
     def pairs(
         self,
         program: Program,
-        offered: Sequence[Cell],
+        offered: Sequence[ProgramCell],
         loops: Sequence[str],
         count: int,
         seed: int,
@@ -106,7 +106,7 @@ class Sides:
         return times
 
     def _blamed(
-        self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
+        self, program: Program, offered: Sequence[ProgramCell], words: Sequence[str], side: Side
     ) -> Seconds:
         """A launch; one that fails with the files is their fault if it does not without them."""
         try:
@@ -117,7 +117,7 @@ class Sides:
             raise
 
     def _launch(
-        self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
+        self, program: Program, offered: Sequence[ProgramCell], words: Sequence[str], side: Side
     ) -> Seconds:
         bench = self._found.bench
         self._number += 1

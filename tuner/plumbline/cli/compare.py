@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.measure.factors import Difference
-    from plumbline.results.compare import Comparison, Line
+    from plumbline.results.compare import ComparedCell, SideComparison
     from plumbline.results.side_conditions import SideConditions
     from plumbline.results.sides import Side
 
@@ -126,7 +126,7 @@ def _short(side: Side) -> str:
     return f"{side.name.text}, {side.library.version_string}"
 
 
-def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
+def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
         header = side.launches[0].header
         crowded = " (oversubscribed)" if header.oversubscribed else ""
@@ -181,7 +181,7 @@ def _load(one: SideConditions) -> str:
     return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
 
 
-def _table(found: Comparison) -> Table:
+def _table(found: SideComparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -218,7 +218,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def _ratio(line: Line) -> str:
+def _ratio(line: ComparedCell) -> str:
     if line.ratio is None:
         return ""
     if line.ratio_low is None or line.ratio_high is None:
@@ -226,13 +226,13 @@ def _ratio(line: Line) -> str:
     return f"{line.ratio:.3f} [{line.ratio_low:.3f}, {line.ratio_high:.3f}]"
 
 
-def _verdict(line: Line) -> str:
+def _verdict(line: ComparedCell) -> str:
     if line.factor is not None:
         return f"{line.verdict}, {line.factor:.2f} times"
     return line.reason if line.verdict == "not compared" else line.verdict
 
 
-def _summary(found: Comparison) -> str:
+def _summary(found: SideComparison) -> str:
     from plumbline.system.words import counted
 
     text = f"of {counted(len(found.lines), 'cell')} "
@@ -250,7 +250,7 @@ def _summary(found: Comparison) -> str:
     return text
 
 
-def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
+def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
     import msgspec
 
     def side(one: Side) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.side_by_side import Line
+    from plumbline.measure.side_by_side import MeasuredCase
 
 
 @click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
@@ -238,7 +238,7 @@ def _knob(word: str) -> tuple[str, str]:
     return name, value
 
 
-def _remarks(lines: list[Line]) -> list[str]:
+def _remarks(lines: list[MeasuredCase]) -> list[str]:
     """What start scheme and global clock left out or add: nothing where neither was asked for."""
     remarks = []
     if dropped := sum(line.dropped for line in lines):
@@ -249,7 +249,7 @@ def _remarks(lines: list[Line]) -> list[str]:
     return remarks
 
 
-def _table(lines: list[Line], reasons: common.Reasons, *, tested: bool) -> Table:
+def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
     import statistics
 

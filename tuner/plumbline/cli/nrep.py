@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.nrep import Cell
+    from plumbline.measure.nrep import RepetitionsCell
     from plumbline_db.records import Criterion
 
 
@@ -120,7 +120,7 @@ def command(
     return 0 if all(cell.met for cell in found) else 1
 
 
-def _table(found: list[Cell], reasons: common.Reasons) -> Table:
+def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
     from rich.table import Table
     from rich.text import Text
 

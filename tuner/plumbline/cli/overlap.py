@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.overlap.benches import Aid
-    from plumbline.overlap.ranks import Spread
-    from plumbline.overlap.suite import Cell
+    from plumbline.overlap.ranks import RankSpread
+    from plumbline.overlap.suite import OverlapResult
 
 
 # name -> what it does; the rest of a line without one measures.
@@ -158,7 +158,7 @@ def command(
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = names.names(benches, groups=True) if benches else names.QUICK
-    settings = suite.Settings(
+    settings = suite.OverlapSettings(
         nprocs or place.NPROCS,
         chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
@@ -229,7 +229,7 @@ def command(
     return 0
 
 
-def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
+def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from rich.table import Table
@@ -257,7 +257,7 @@ def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
     return table
 
 
-def _words(spread: Spread, show: str) -> str:
+def _words(spread: RankSpread, show: str) -> str:
     """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
     from plumbline.overlap import ranks
 

@@ -59,7 +59,7 @@ def command(
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     knobs = settings_of.given(bench, pairs, where)
     facts = tuple(place.facts(where))
-    settings = thresholds.Settings(where.ranks.nprocs, knobs, triples, seed, facts)
+    settings = thresholds.ThresholdSettings(where.ranks.nprocs, knobs, triples, seed, facts)
     starter = loop.starter(bench, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:

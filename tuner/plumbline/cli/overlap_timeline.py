@@ -115,7 +115,7 @@ def command(
     where = place.settings(campaign_file, asked)
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
-    wanted = suite.Settings(
+    wanted = suite.OverlapSettings(
         where.ranks.nprocs,
         chosen,
         (size,),

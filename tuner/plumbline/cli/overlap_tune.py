@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plumbline.overlap.tuned import Line, State
+    from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
     from plumbline.settings import Settings
     from plumbline_db.connection import Database
     from plumbline_db.records import Campaign
@@ -128,7 +128,7 @@ def _run(
     out: Path | None,
     *,
     new: bool,
-) -> tuple[Campaign, list[Line]]:
+) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder, loop
     from plumbline.measure.launches import Laboratory
@@ -156,7 +156,7 @@ def _run(
         return campaign, tuned.lines(db, campaign, bench.guidelines)
 
 
-def _document(database: Path, campaign: Campaign, found: list[Line]) -> dict[str, object]:
+def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
     import msgspec
 
     from plumbline_db import events, exports, searches, winners
@@ -179,7 +179,7 @@ def _open(database: Path) -> Database:
     return Database.open(database)
 
 
-def _shown(database: Path, campaign: Campaign, found: list[Line]) -> list[RenderableType]:
+def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
@@ -208,7 +208,7 @@ def _shown(database: Path, campaign: Campaign, found: list[Line]) -> list[Render
     return [table, Text("\n".join(texts))] if texts else [table]
 
 
-def _cells(state: State) -> tuple[str, ...]:
+def _cells(state: TimedVerdict) -> tuple[str, ...]:
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"
     overhead = "" if state.overhead_ratio is None else f"{state.overhead_ratio:.2f}"

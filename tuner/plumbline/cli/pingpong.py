@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.pingpong import Found
+    from plumbline.measure.pingpong import PairLatencies
 
 
 @click.command("pingpong", context_settings={"help_option_names": ["-h", "--help"]})
@@ -66,7 +66,7 @@ def command(
 
     wanted = tuple(sorted(set(common.sizes_of(sizes)))) if sizes else pingpong.SIZES
     ranks = nprocs or max(2, processing_units())
-    settings = pingpong.Settings(ranks, wanted, reps, launches, seed)
+    settings = pingpong.PingPongSettings(ranks, wanted, reps, launches, seed)
     bench = workbench(mpi_prefix)
     starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
@@ -86,7 +86,7 @@ def command(
     return 0
 
 
-def _lines(found: list[Found]) -> Table:
+def _lines(found: list[PairLatencies]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -114,7 +114,7 @@ def _interval(value: float, low: float | None, high: float | None, unit: float) 
     return f"{text} [{unit * low:.3g}, {unit * high:.3g}]"
 
 
-def _times(found: list[Found]) -> Table:
+def _times(found: list[PairLatencies]) -> Table:
     import statistics
 
     from rich.table import Table

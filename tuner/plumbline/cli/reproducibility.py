@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
-    from plumbline.reproducibility.settings import Settings
+    from plumbline.reproducibility.settings import ReproducibilitySettings
 
 _ESTIMATORS = {
     "medians": "launch medians, as PGMPI compares them",
@@ -105,7 +105,9 @@ def command(
     return 0
 
 
-def _overridden(settings: Settings, options: dict[str, Any]) -> Settings:
+def _overridden(
+    settings: ReproducibilitySettings, options: dict[str, Any]
+) -> ReproducibilitySettings:
     """The settings with what the command line says put over them."""
     import msgspec
 
@@ -217,7 +219,7 @@ def _spread_lines(table: SpreadTable) -> Iterator[str]:
     )
 
 
-def _false_alarm_lines(settings: Settings, table: EffectTable) -> Iterator[str]:
+def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) -> Iterator[str]:
     found = table.false_alarms
     yield (
         f"A/A: {found.comparisons} cells compared with themselves in {settings.effect_launches} "
@@ -262,7 +264,7 @@ def _power(table: EffectTable) -> Table:
     return grid
 
 
-def _power_note(settings: Settings) -> str:
+def _power_note(settings: ReproducibilitySettings) -> str:
     return (
         "found: slower than the cell without delay, p < 0.05 after Benjamini-Hochberg over all "
         f"comparisons, {settings.effect_launches} launches.\nIn brackets what the slow-down came "
@@ -270,7 +272,7 @@ def _power_note(settings: Settings) -> str:
     )
 
 
-def _looks_line(name: str, table: EffectTable, settings: Settings) -> str:
+def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings) -> str:
     from plumbline.reproducibility.effects import design_of
 
     found = table.false_alarms

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from plumbline.results.best import Cell, Entrant
+from plumbline.results.best import BestOfCell, Entrant
 from plumbline.settings.workbench import Variant
 
 from . import common
@@ -70,7 +70,7 @@ def catalogue_page(variants: Sequence[Variant]) -> str:
     return "\n".join(lines[1:])
 
 
-def _columns_of_cell(cell: Cell) -> list[str]:
+def _columns_of_cell(cell: BestOfCell) -> list[str]:
     def side(entrant: Entrant | None) -> list[str]:
         if entrant is None:
             return ["none", "", ""]
@@ -91,7 +91,7 @@ def _columns_of_cell(cell: Cell) -> list[str]:
     ]
 
 
-def cells(measured: Sequence[Cell]) -> Table:
+def cells(measured: Sequence[BestOfCell]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in CELL_COLUMNS:
         table.add_column(name, justify="left" if "best" in name and "over" not in name else "right")
@@ -100,7 +100,7 @@ def cells(measured: Sequence[Cell]) -> Table:
     return table
 
 
-def cells_page(measured: Sequence[Cell]) -> str:
+def cells_page(measured: Sequence[BestOfCell]) -> str:
     return "\n".join(
         [*_markdown_head(CELL_COLUMNS), *(_markdown_row(_columns_of_cell(one)) for one in measured)]
     )

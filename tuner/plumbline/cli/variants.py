@@ -11,7 +11,7 @@ import click
 from . import common
 
 if TYPE_CHECKING:
-    from plumbline.results.best import Cell
+    from plumbline.results.best import BestOfCell
     from plumbline.settings import Settings
     from plumbline.settings.workbench import Workbench
 
@@ -133,7 +133,7 @@ def _best(
     sizes: Sequence[int],
     heats: int | None,
     launches: int | None,
-) -> list[Cell]:
+) -> list[BestOfCell]:
     from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Data, Plan, measurable
     from plumbline.measure.settling import until_settled

@@ -18,18 +18,18 @@ PRECEDES = "⪯"
 LIBRARY = "default"  # the variant that is the library's own call
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GuidelineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the entries of the file: an unknown key is an error."""
 
 
-class Monotony(Entry, frozen=True):
+class Monotony(GuidelineEntry, frozen=True):
     """f(n) ⪯ f(n + k), for every measured function."""
 
     id: str
     name: str
 
 
-class Split(Entry, frozen=True):
+class Split(GuidelineEntry, frozen=True):
     """f(n) ⪯ k f(n / k), for every measured function. `tolerance` is the least slow-down that
     counts: 0.05 means that the left side may take 5 % longer. For `functions` the right side is
     measured, k being one of `pieces`, none of them below `least_bytes`."""
@@ -56,7 +56,7 @@ class Split(Entry, frozen=True):
         return [self.variant(function, k) for k in self.pieces if size >= k * smallest]
 
 
-class Rank(Entry, frozen=True):
+class RankMonotony(GuidelineEntry, frozen=True):
     """f on p / `divisor` ranks ⪯ f on p ranks, for every measured function."""
 
     id: str
@@ -69,7 +69,7 @@ class Rank(Entry, frozen=True):
         return nprocs // self.divisor if nprocs // self.divisor >= 2 else 0
 
 
-class Pattern(Entry, frozen=True):
+class Pattern(GuidelineEntry, frozen=True):
     """`lhs` is not slower than its variant `variant`, which is made of the functions `uses`; with
     `lhs_variant`, that one is not slower than `variant`. `default`: verified unless others are
     asked for."""
@@ -83,7 +83,7 @@ class Pattern(Entry, frozen=True):
     default: bool = True
 
 
-class Overlap(Entry, frozen=True):
+class Overlap(GuidelineEntry, frozen=True):
     """A message beside work ⪯ the message alone, then the work, for benchmarks of overlap: with
     work as long as the message, and with `work_us` microseconds of it."""
 
@@ -92,21 +92,21 @@ class Overlap(Entry, frozen=True):
     work_us: int
 
 
-class Nonblocking(Entry, frozen=True):
+class Nonblocking(GuidelineEntry, frozen=True):
     """Isend or Irecv + Wait with nothing between them ⪯ the blocking call, for the same."""
 
     id: str
     name: str
 
 
-class Guidelines(Entry, frozen=True):
+class Guidelines(GuidelineEntry, frozen=True):
     """All guidelines of one file, in its order. `overlap` and `nonblocking` are of benchmarks, not
     of functions: `plumbline overlap tune` verifies them."""
 
     monotony: Monotony
     split: Split
     patterns: list[Pattern] = msgspec.field(name="pattern")
-    rank: Rank | None = None
+    rank: RankMonotony | None = None
     overlap: Overlap | None = None
     nonblocking: Nonblocking | None = None
 
@@ -118,7 +118,7 @@ class Guidelines(Entry, frozen=True):
         """Name of a guideline by its id; KeyError where there is none."""
         return {entry.id: entry.name for entry in self.entries()}[guideline]
 
-    def entries(self) -> list[Monotony | Split | Rank | Pattern | Overlap | Nonblocking]:
+    def entries(self) -> list[Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking]:
         rank = [self.rank] if self.rank else []
         return [self.monotony, self.split, *rank, *self.patterns, *self.of_benchmarks()]
 
@@ -129,7 +129,7 @@ class Guidelines(Entry, frozen=True):
         """Those with these ids; by default (no ids) those that are verified by default. Monotony
         and split-robustness belong to every function that is measured."""
 
-        def wanted(entry: Pattern | Rank) -> bool:
+        def wanted(entry: Pattern | RankMonotony) -> bool:
             return entry.id in ids if ids else entry.default
 
         return Guidelines(

@@ -26,14 +26,14 @@ from plumbline_db.records import Event
 
 from . import Job
 from .job_files import JobFiles, Submission, submitted_script
-from .under_way import State, UnderWay
+from .under_way import JobState, UnderWay
 
 AT_ONCE_MOST = 500
 COMMAND_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.1, 2.0
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SchedulerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Keys that the tables of all schedulers have.
 
     folder: of the jobs' files, on a file system that all nodes share (empty: `jobs` beside the
@@ -75,7 +75,7 @@ class Queue:
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
     by_mpirun = True  # ranks are started by the library's mpirun, not by the scheduler's own
 
-    def __init__(self, table: Table, beside: Path) -> None:
+    def __init__(self, table: SchedulerTable, beside: Path) -> None:
         """Jobs have their files `beside` the database, where the table names no folder."""
         self.table = table
         self.at_once = table.at_once
@@ -97,7 +97,7 @@ class Queue:
         """Ids of the jobs called `name` that the scheduler remembers, by task; None: no answer."""
         raise NotImplementedError
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         """By id, of those that the scheduler knows under their names: one that has lost its memory
         gives the ids to others. None: it does not answer."""
         raise NotImplementedError

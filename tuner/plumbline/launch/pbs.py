@@ -18,9 +18,9 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
 from .job_files import KILL_SECONDS, Submission
-from .under_way import State
+from .under_way import JobState
 
 # Letters of qsub that Plumbline sets itself, or that would take a job out of its hands.
 _OURS = set("ANoeJjtVvrhISqzCfXGdDx")
@@ -31,7 +31,7 @@ _WALLTIME_STATUS = {"-29", "-11"}  # of PBS Pro, of Torque: ended at its time li
 _SIGNALLED = 256  # an exit status above it: the job was killed
 
 
-class PbsTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PbsTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The table `pbs` of a campaign file: what all tables of schedulers have, and
 
     queue, account: as qsub takes them (-q, -A). chunk: more of what each node must have, as in
@@ -133,7 +133,7 @@ class Pbs(Queue):
         done = process.run(["qselect", *past, "-N", name], timeout_seconds=COMMAND_SECONDS)
         return None if done.status != 0 else dict(enumerate(done.stdout.split()[:1]))
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         past = [] if self._torque() else ["-x"]
         ids = [one.id for one in jobs]
         done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
@@ -159,7 +159,7 @@ class Pbs(Queue):
                 raise PlumblineError(f"qdel {' '.join(ids)}: {line.strip()}")
 
 
-def _states(text: str, names: set[str]) -> dict[str, State]:
+def _states(text: str, names: set[str]) -> dict[str, JobState]:
     """Of `qstat -f`: a paragraph for each job."""
     found = {}
     for paragraph in re.split(r"^Job Id: ", text, flags=re.MULTILINE)[1:]:
@@ -170,14 +170,14 @@ def _states(text: str, names: set[str]) -> dict[str, State]:
     return found
 
 
-def _state(letter: str, status: str) -> State:
+def _state(letter: str, status: str) -> JobState:
     word = f"in state {letter}" + (f" with exit status {status}" if status else "")
     if letter not in ("F", "C", "X"):
-        return State("alive", word)
+        return JobState("alive", word)
     if not status:
-        return State("cancelled", word)  # before it began
+        return JobState("cancelled", word)  # before it began
     if status in _WALLTIME_STATUS:
-        return State("timed out", word)
+        return JobState("timed out", word)
     if int(status) < 0:
-        return State("interrupted", word)  # the server could not run it, or lost it
-    return State("cancelled" if int(status) > _SIGNALLED else "ended", word)
+        return JobState("interrupted", word)  # the server could not run it, or lost it
+    return JobState("cancelled" if int(status) > _SIGNALLED else "ended", word)

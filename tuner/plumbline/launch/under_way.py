@@ -29,7 +29,7 @@ OVERRUN_SECONDS = 60.0  # a job that runs so much longer than its limit is cance
 CANCELS_MOST = 1
 
 
-class State(msgspec.Struct, frozen=True):
+class JobState(msgspec.Struct, frozen=True):
     """Of a job; `word` is the scheduler's own."""
 
     kind: Kind
@@ -146,7 +146,7 @@ class UnderWay:
         elif self._silent():
             self._again("launch lost", f"the scheduler has no job called {self.sure.name}")
 
-    def look(self, state: State | None) -> None:
+    def look(self, state: JobState | None) -> None:
         """What the scheduler says; None: it does not know the job."""
         if state is not None and state.kind == "alive":
             self._since = time.monotonic()
@@ -237,7 +237,7 @@ class UnderWay:
         text = f"{text}; attempt {self.attempt + 1} follows"
         self.files.add(Event(time=now, kind=kind, text=text, run=self.job.id))
 
-    def _no_result(self, state: State) -> str:
+    def _no_result(self, state: JobState) -> str:
         if self.files.is_cut():
             return (
                 f"\nwhat job {self.sure.id} has written is cut: is there room in {self.job.folder}?"

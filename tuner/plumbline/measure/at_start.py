@@ -14,7 +14,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
-from plumbline.measure.side_by_side import Line
+from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.verify.statistics import Comparison
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord
@@ -27,7 +27,7 @@ def run(
     launches: int,
     environment: Mapping[str, str],
     compare: Callable[[Sequence[float]], Comparison],
-) -> tuple[list[Line], list[list[ProbeRecord]]]:
+) -> tuple[list[MeasuredCase], list[list[ProbeRecord]]]:
     """The lines of `plan`, and those of its defaults under each of `settings`, by size."""
     raw: list[list[ProbeRecord]] = []
     theirs: list[list[list[ProbeRecord]]] = [[] for _ in settings]

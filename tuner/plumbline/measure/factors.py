@@ -39,7 +39,7 @@ _OF_THE_LAUNCHER = re.compile(
 )
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FactorRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked of a factor. `remedy`: how it is put back."""
 
     join: Literal["equal", "noted", "free"]
@@ -51,7 +51,7 @@ class Difference(msgspec.Struct, frozen=True):
     order of first appearance."""
 
     factor: str
-    rule: Rule
+    rule: FactorRule
     values: list[tuple[str, list[str]]]
 
     def text(self) -> str:
@@ -63,19 +63,19 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
+def rules() -> Mapping[str, FactorRule]:
     text = resources.files("plumbline.measure").joinpath("factors.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, Rule])
+    return msgspec.convert(tomllib.loads(text), dict[str, FactorRule])
 
 
-def rule_of(factor: str) -> Rule:
+def rule_of(factor: str) -> FactorRule:
     """What is asked of it; a factor that the table does not know must be equal."""
     known = rules()
     if factor in known:
         return known[factor]
     if factor.startswith(ENVIRONMENT + " "):
         return known[ENVIRONMENT]
-    return Rule("equal", "make it what it was")
+    return FactorRule("equal", "make it what it was")
 
 
 def facts(header: Header) -> dict[str, str]:

@@ -32,7 +32,7 @@ class Value(msgspec.Struct, frozen=True):
     high: float | None
 
 
-class Line(msgspec.Struct, frozen=True):
+class HockneyLine(msgspec.Struct, frozen=True):
     """One line for `bytes_from <= m <= bytes_to`. `deviation` is the mean of |α + β m - t| / t over
     the sizes, t the median over launches."""
 
@@ -47,8 +47,8 @@ class Line(msgspec.Struct, frozen=True):
 class Fit(msgspec.Struct, frozen=True):
     """`pieces` is empty where one line does, else two lines that share no size."""
 
-    whole: Line
-    pieces: list[Line]
+    whole: HockneyLine
+    pieces: list[HockneyLine]
 
 
 def fit(times: Mapping[int, Sequence[float]]) -> Fit:
@@ -114,12 +114,12 @@ def median_interval(values: Sequence[float]) -> Value:
     return Value(middle, ordered[outside - 1], ordered[count - outside])
 
 
-def _line(sizes: Vector, seconds: Vector) -> Line:
+def _line(sizes: Vector, seconds: Vector) -> HockneyLine:
     """`seconds[launch, size]`."""
     alphas, betas = zip(*(line(sizes, launch) for launch in seconds), strict=True)
     alpha, beta = median_interval(alphas), median_interval(betas)
     middle = np.median(seconds, axis=0)
-    return Line(
+    return HockneyLine(
         bytes_from=int(sizes[0]),
         bytes_to=int(sizes[-1]),
         alpha_seconds=alpha,

@@ -51,7 +51,7 @@ class Silent:
         del text
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class LaunchOutcome(msgspec.Struct, frozen=True):
     """A launch; `stored`: an earlier run of the campaign has made it."""
 
     run: Run
@@ -103,7 +103,7 @@ class Laboratory:
         plan: Plan,
         environment: Mapping[str, str],
         placement: Placement | None = None,
-    ) -> Outcome:
+    ) -> LaunchOutcome:
         """The launch (suite, sequence): from the database when it is there, else from the machine.
 
         `environment` is what this launch has beyond the clean environment (hot switches, exported
@@ -125,7 +125,7 @@ class Laboratory:
         plans: Mapping[int, Plan],
         environment: Mapping[str, str],
         placement: Placement | None = None,
-    ) -> dict[int, Outcome]:
+    ) -> dict[int, LaunchOutcome]:
         """The same for several launches, by sequence. Those that are to be started are under way at
         the same time, and each is kept as soon as it is at its end."""
         texts = {sequence: plan.text() for sequence, plan in plans.items()}
@@ -141,7 +141,7 @@ class Laboratory:
                     outcomes[run.sequence] = self._keep(suite, run, records)
         return {sequence: outcomes[sequence] for sequence in plans}
 
-    def _stored(self, suite: Suite, sequence: int, text: str) -> Outcome | None:
+    def _stored(self, suite: Suite, sequence: int, text: str) -> LaunchOutcome | None:
         self._asked.add(runs.run_id(self.campaign, suite.name, sequence))
         stored = runs.get(self.db, self.campaign, suite.name, sequence)
         if stored is None:
@@ -153,9 +153,9 @@ class Laboratory:
             )
         self._settle(stored)
         self.spent_seconds += stored.seconds
-        return Outcome(run=stored, stored=True)
+        return LaunchOutcome(run=stored, stored=True)
 
-    def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> Outcome:
+    def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> LaunchOutcome:
         try:
             self._require_same_conditions(run, records)
         except PlumblineError:
@@ -168,7 +168,7 @@ class Laboratory:
         self._settle(run)
         self.spent_seconds += run.seconds
         self.progress.launched(run.suite, run)
-        return Outcome(run=run, stored=False)
+        return LaunchOutcome(run=run, stored=False)
 
     def _settle(self, run: Run) -> None:
         """What a launcher keeps of a launch until it is stored is not needed any more."""
@@ -266,7 +266,7 @@ class Series:
         self._sequence += count
         return sum(self._judge(outcome, cases) for outcome in outcomes)
 
-    def _judge(self, outcome: Outcome, cases: Sequence[PlanCase]) -> bool:
+    def _judge(self, outcome: LaunchOutcome, cases: Sequence[PlanCase]) -> bool:
         """Whether the launch has finished; one that has not may have a case to drop."""
         failure = outcome.run.failure
         if failure is None:

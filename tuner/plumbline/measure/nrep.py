@@ -14,7 +14,7 @@ from plumbline.measure.side_by_side import launch
 from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord
 
 
-class Ended(msgspec.Struct, frozen=True):
+class StoppedAt(msgspec.Struct, frozen=True):
     """One launch of a cell. `criteria` as they were at its end; a value of None could not be
     computed from so few samples."""
 
@@ -23,7 +23,7 @@ class Ended(msgspec.Struct, frozen=True):
     criteria: list[Criterion]
 
 
-class Cell(msgspec.Struct, frozen=True):
+class RepetitionsCell(msgspec.Struct, frozen=True):
     """`nrep`: the most of all launches, None where no launch could measure it (`outcome` says why).
     `met`: the criteria ended every launch, so that `nrep` is enough and not only where it stopped.
     """
@@ -34,30 +34,30 @@ class Cell(msgspec.Struct, frozen=True):
     outcome: str
     nrep: int | None
     met: bool
-    launches: list[Ended]
+    launches: list[StoppedAt]
 
 
 def predict(
     starter: Starter, plan: Plan, launches: int, environment: Mapping[str, str]
-) -> tuple[list[Cell], list[list[ProbeRecord]]]:
+) -> tuple[list[RepetitionsCell], list[list[ProbeRecord]]]:
     """`launches` launches of `plan`, which has a stopping rule. Raises PlumblineError when one
     fails. The cells are in the order of the plan; also returns the records of each launch."""
     raw = launch(starter, "nrep", plan, launches, environment)
     return cells(plan, raw), raw
 
 
-def cells(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> list[Cell]:
+def cells(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> list[RepetitionsCell]:
     """What the records of some launches of `plan` say of each of its cases."""
-    ends: list[list[Ended]] = [[] for _ in plan.cases]
+    ends: list[list[StoppedAt]] = [[] for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
     for records in raw:
         for record in records:
             if isinstance(record, Check):
                 outcomes[record.case] = f"{record.outcome}: {record.detail}".rstrip(": ")
             elif isinstance(record, Nrep):
-                ends[record.case].append(Ended(record.nrep, record.ended_by, record.criteria))
+                ends[record.case].append(StoppedAt(record.nrep, record.ended_by, record.criteria))
     return [
-        Cell(
+        RepetitionsCell(
             function=case.function,
             variant=case.variant,
             bytes=case.bytes,

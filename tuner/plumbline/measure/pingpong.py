@@ -27,7 +27,7 @@ SUITE = Suite("pingpong")
 _FEW = 10
 
 
-class Settings(msgspec.Struct, frozen=True):
+class PingPongSettings(msgspec.Struct, frozen=True):
     """`reps`: round trips a size up to 64 KiB, fewer beyond, at least ten."""
 
     nprocs: int
@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True):
     command: str = "pingpong"
 
 
-class Found(msgspec.Struct, frozen=True):
+class PairLatencies(msgspec.Struct, frozen=True):
     """Of one class of pairs: the measured medians by size, and the lines, piece 0 first."""
 
     pair: str
@@ -46,7 +46,7 @@ class Found(msgspec.Struct, frozen=True):
     lines: list[Hockney]
 
 
-def plan(settings: Settings) -> Plan:
+def plan(settings: PingPongSettings) -> Plan:
     """One launch. Raises UsageError for settings that nothing can be fitted to."""
     if len(settings.sizes) < hockney.LEAST_SIZES:
         raise UsageError(f"a line needs {hockney.LEAST_SIZES} sizes or more")
@@ -57,7 +57,7 @@ def plan(settings: Settings) -> Plan:
     return Plan("check", settings.seed, (), pingpongs=trips, blocks=1)
 
 
-def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+def begin(db: Database, bench: Workbench, settings: PingPongSettings, *, new: bool) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
     return identity.enter(
@@ -65,7 +65,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     )
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
+def run(lab: Laboratory, campaign: Campaign, settings: PingPongSettings) -> list[PairLatencies]:
     """Launches what is missing, fits, stores. Raises PlumblineError when launches fail or no pair
     of ranks is in any class."""
     lab.progress.step("messages to and fro")
@@ -82,13 +82,13 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> list[Found]:
     return read(lab.db, campaign)
 
 
-def read(db: Database, campaign: Campaign) -> list[Found]:
+def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
     """What is stored, from near to far."""
     measured = table.half_trips(db, campaign.id, [SUITE.name])
     lines = table.get(db, campaign.id)
     near = ("same_core", "same_socket", "other_socket", "other_node")
     return [
-        Found(
+        PairLatencies(
             pair,
             [one for one in measured if one.pair == pair],
             [one for one in lines if one.pair == pair],
@@ -107,7 +107,7 @@ def fitted(measured: Sequence[HalfTrips]) -> list[Hockney]:
     return found
 
 
-def _row(pair: Pair, piece: int, line: hockney.Line) -> Hockney:
+def _row(pair: Pair, piece: int, line: hockney.HockneyLine) -> Hockney:
     alpha, beta = line.alpha_seconds, line.beta_seconds_per_byte
     return Hockney(
         pair=pair,

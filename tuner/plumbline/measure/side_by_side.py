@@ -24,7 +24,7 @@ from plumbline_db.records import (
 )
 
 
-class Line(msgspec.Struct, frozen=True):
+class MeasuredCase(msgspec.Struct, frozen=True):
     """One case over all launches: `seconds` are the launch medians, of those launches that gave a
     result; `ratio` is to the default of the same size, over the launches that have both (None for
     the default itself, and where there is nothing to compare). `dropped` counts repetitions that
@@ -78,7 +78,7 @@ def run(
     launches: int,
     environment: Mapping[str, str],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
-) -> tuple[list[Line], list[list[ProbeRecord]]]:
+) -> tuple[list[MeasuredCase], list[list[ProbeRecord]]]:
     """Like `launch`, with the lines in the order of the plan. `compare` takes log ratios, one a
     launch."""
     raw = launch(starter, "measure", plan, launches, environment)
@@ -113,7 +113,7 @@ def lines(
     clock_error: float | None,
     compare: Callable[[Sequence[float]], Comparison],
     references: Mapping[int, Mapping[int, float]] | None = None,
-) -> list[Line]:
+) -> list[MeasuredCase]:
     """`references` are the default's seconds by bytes and launch; None: they are in `found`."""
     defaults = {
         case.bytes: index
@@ -128,7 +128,7 @@ def lines(
         else:
             theirs = found.seconds[defaults.get(case.bytes, index)]
         made.append(
-            Line(
+            MeasuredCase(
                 function=case.function,
                 variant=case.variant,
                 knobs=case.configuration.as_dict(),

@@ -103,7 +103,7 @@ def design_of(settings: Settings) -> design.Design:
     return design.over(settings.sampling.launches, settings.sampling.launches_max)
 
 
-class Table:
+class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
     first, those of the others when it is called again."""
 
@@ -184,7 +184,7 @@ def decide(
 ) -> list[Verdict]:
     """The final verdicts of a table whose first look's launches are there: launches are added for
     what is undecided, look by look, until nothing is or the design ends."""
-    table = Table(lab, stage, guidelines, settings, suite, environment)
+    table = ViolationTable(lab, stage, guidelines, settings, suite, environment)
     looks = design_of(settings)
     verdicts = table.look()
     for look in range(1, looks.looks):

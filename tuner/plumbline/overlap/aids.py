@@ -19,7 +19,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 if TYPE_CHECKING:
-    from plumbline.overlap.suite import Settings
+    from plumbline.overlap.suite import OverlapSettings
     from plumbline.settings import Settings as CampaignSettings
     from plumbline.settings.workbench import Workbench
 
@@ -44,7 +44,9 @@ def environment(plan: Plan) -> dict[str, str]:
     return {}
 
 
-def in_force(settings: Settings, bench: Workbench, where: CampaignSettings) -> Settings:
+def in_force(
+    settings: OverlapSettings, bench: Workbench, where: CampaignSettings
+) -> OverlapSettings:
     """The settings with the knobs that their aid wants. Raises UsageError where the library or the
     machine of the ranks does not have what it takes."""
     units = bench.launcher.processing_units() or processing_units()

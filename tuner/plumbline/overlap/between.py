@@ -53,7 +53,7 @@ def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
 
 def _settings(a: Stored, b: Stored) -> list[factors.Difference]:
     ours, theirs = how(a.settings), how(b.settings)
-    noted = factors.Rule("noted")
+    noted = factors.FactorRule("noted")
     return [
         factors.Difference(f"setting {name}", noted, [(left, ["A"]), (right, ["B"])])
         for name in dict.fromkeys([*ours, *theirs])

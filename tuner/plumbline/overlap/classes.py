@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.overlap import benches
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 Kind = Literal["overlaps", "partly", "serial", "slower"]
 BenchClass = Literal[
@@ -93,7 +93,7 @@ class Classes(msgspec.Struct, frozen=True):
         return next((one for one in self.benches if one.bench == name), None)
 
 
-def of(cells: Sequence[Cell]) -> Classes:
+def of(cells: Sequence[OverlapResult]) -> Classes:
     """Of those that were measured. The benchmark `load` has no class: it has no amount of work."""
     cells = [one for one in cells if one.measured]
     names = [name for name in dict.fromkeys(one.bench for one in cells) if name != benches.LOAD]
@@ -102,7 +102,7 @@ def of(cells: Sequence[Cell]) -> Classes:
     return Classes(library, until, found)
 
 
-def of_bench(name: str, cells: Sequence[Cell]) -> Bench:
+def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
     verdicts = [
         _verdict(size, [one for one in cells if one.bytes == size])
         for size in sorted({one.bytes for one in cells})
@@ -114,7 +114,7 @@ def of_bench(name: str, cells: Sequence[Cell]) -> Bench:
     return Bench(name, found, _until(found, firm), stretches, verdicts)
 
 
-def _verdict(size: int, cells: Sequence[Cell]) -> Verdict:
+def _verdict(size: int, cells: Sequence[OverlapResult]) -> Verdict:
     ratios = [one.ratio for one in cells if one.ratio is not None and not one.ratio.noisy]
     told = [
         one

@@ -16,11 +16,11 @@ import msgspec
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.regret import regret
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 from plumbline_db.errors import UsageError
 
 
-class Line(msgspec.Struct, frozen=True):
+class CellDifference(msgspec.Struct, frozen=True):
     """A cell of both sides. `overlap`: ratio of A less that of B; of the benchmark `load` the
     slowdown of A over that of B. `times`: time of communication and computation together, A over B.
     `…_told`: the 95 % intervals do not touch, and no side is noisy. `measured`: on both sides, not
@@ -59,19 +59,19 @@ class Total(msgspec.Struct, frozen=True):
     work: float | None
     regret_a: float
     regret_b: float
-    furthest: Line | None
+    furthest: CellDifference | None
 
 
 class Difference(msgspec.Struct, frozen=True):
     """`only_a`, `only_b`: cells that the other side has not."""
 
-    lines: list[Line]
+    lines: list[CellDifference]
     only_a: int
     only_b: int
     totals: list[Total]
 
 
-def find(a: Sequence[Cell], b: Sequence[Cell]) -> Difference:
+def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
     """Raises UsageError when there is no common cell."""
     ours, theirs = _by_key(a), _by_key(b)
     lines = [_line(*ours[key], *theirs[key]) for key in ours if key in theirs]
@@ -86,8 +86,8 @@ def find(a: Sequence[Cell], b: Sequence[Cell]) -> Difference:
 
 
 def _by_key(
-    cells: Sequence[Cell],
-) -> dict[tuple[str, int, int, int, int], tuple[Cell, Ratio]]:
+    cells: Sequence[OverlapResult],
+) -> dict[tuple[str, int, int, int, int], tuple[OverlapResult, Ratio]]:
     """Of those that took time beyond that of an empty message: others have no quotient."""
     return {
         (one.bench, one.bytes, one.work_ns, one.threads, one.rank): (one, one.ratio)
@@ -96,14 +96,14 @@ def _by_key(
     }
 
 
-def _some(cells: Sequence[Cell]) -> str:
+def _some(cells: Sequence[OverlapResult]) -> str:
     return ", ".join(dict.fromkeys(one.bench for one in cells)) or "none"
 
 
-def _line(ours: Cell, a: Ratio, theirs: Cell, b: Ratio) -> Line:
+def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> CellDifference:
     load = ours.bench == LOAD
     regret_a, regret_b = regret((a, b))
-    return Line(
+    return CellDifference(
         bench=ours.bench,
         bytes=ours.bytes,
         work_ns=ours.work_ns,
@@ -131,7 +131,7 @@ def _apart(one: Interval, other: Interval) -> bool:
     return low > others_high or others_low > high
 
 
-def total(bench: str, lines: Sequence[Line]) -> Total:
+def total(bench: str, lines: Sequence[CellDifference]) -> Total:
     """Of the lines of a benchmark."""
     measured = [one for one in lines if one.measured]
     chosen = measured or lines

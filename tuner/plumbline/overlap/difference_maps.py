@@ -9,7 +9,7 @@ from typing import Any
 from plumbline.overlap import colours, heatmap
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import APART, GREY, TIMES
-from plumbline.overlap.difference import Difference, Line
+from plumbline.overlap.difference import CellDifference, Difference
 from plumbline.overlap.heatmap import Spot
 from plumbline.overlap.sheet import page
 
@@ -43,7 +43,7 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     return spec
 
 
-def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
+def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[str, Any]:
     spots = [_spot(one, times=times) for one in _middle(lines, times=times)]
     ranks = len({one.rank for one in lines})
     words = ["slowdowns A / B, in the colours of times"] if bench == LOAD and not times else []
@@ -52,7 +52,7 @@ def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
     return heatmap.drawn(heading, bench, spots, {}, _SIDE, crosses=True)
 
 
-def _spot(line: Line, *, times: bool) -> Spot:
+def _spot(line: CellDifference, *, times: bool) -> Spot:
     up = heatmap.height(line.bench, line.work_ns, line.threads)
     if times:
         colour = TIMES.of(line.times) if line.times_told else GREY
@@ -62,9 +62,9 @@ def _spot(line: Line, *, times: bool) -> Spot:
     return Spot(line.bytes, up, colour, line.measured)
 
 
-def _middle(lines: Sequence[Line], *, times: bool) -> list[Line]:
+def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDifference]:
     """Of each place the rank with the median (of two, the lower one)."""
-    places: dict[tuple[int, int, int], list[Line]] = {}
+    places: dict[tuple[int, int, int], list[CellDifference]] = {}
     for one in lines:
         places.setdefault((one.bytes, one.work_ns, one.threads), []).append(one)
     ordered = (

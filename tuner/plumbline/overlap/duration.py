@@ -28,7 +28,7 @@ def _message(cell: OverlapCell) -> float:
     return cell.requests * (_MESSAGE_SECONDS + cell.bytes * _BYTE_SECONDS)
 
 
-class Clock:
+class TimeLeft:
     """What is left, by the model and by how launches so far compare with it."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from plumbline.overlap import ranks
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import DOT, FILL, GREY, RATIO, SLOWDOWN
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell, lines
+from plumbline.overlap.suite import OverlapResult, lines
 
 _LABELS = 6  # on an axis
 # Room for labels, the same beside all maps, so that those of a column stand one below the other.
@@ -45,7 +45,7 @@ class Spot(msgspec.Struct, frozen=True):
     measured: bool = True
 
 
-def spots(cells: Sequence[Cell]) -> list[Spot]:
+def spots(cells: Sequence[OverlapResult]) -> list[Spot]:
     """Of one benchmark; of several ranks the one in the middle."""
     return [
         Spot(
@@ -68,13 +68,13 @@ def _colour(bench: str, found: Ratio) -> str:
     return (SLOWDOWN if bench == LOAD else RATIO).of(found.value)
 
 
-def middle(cells: Sequence[Cell]) -> list[tuple[Cell, Ratio]]:
+def middle(cells: Sequence[OverlapResult]) -> list[tuple[OverlapResult, Ratio]]:
     """Of each size and work the rank in the middle (ranks.py)."""
     those = [one.median for one in ranks.spreads(cells)]
     return [(one, one.ratio) for one in those if one.ratio is not None]
 
 
-def title(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def title(bench: str, cells: Sequence[OverlapResult]) -> dict[str, Any]:
     """With what a map of one rank does not show of the others."""
     spreads = ranks.spreads(cells)
     every = max((one.ranks for one in spreads), default=0)
@@ -86,7 +86,9 @@ def title(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
     return found
 
 
-def of(bench: str, cells: Sequence[Cell], side: int, *, dots: bool = False) -> dict[str, Any]:
+def of(
+    bench: str, cells: Sequence[OverlapResult], side: int, *, dots: bool = False
+) -> dict[str, Any]:
     """The map of a benchmark, `side` pixels wide; with `dots` in measured cells."""
     line = {} if bench == LOAD else {size: 1e6 * one for size, one in lines(cells).items()}
     return drawn(title(bench, cells), bench, spots(cells), line, side, dots=dots)

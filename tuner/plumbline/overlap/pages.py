@@ -30,7 +30,7 @@ from plumbline.overlap.between import Between
 from plumbline.overlap.kept import Kept
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -42,7 +42,7 @@ _MOST = 16  # campaigns, and pictures, in memory
 _shown = templates("plumbline.overlap")
 
 
-class Table(msgspec.Struct, frozen=True):
+class MapTable(msgspec.Struct, frozen=True):
     """The numbers of a map: a row a height, the largest first, a column a size; empty where nothing
     was measured. `of`: how many ranks a number is the median of."""
 
@@ -151,7 +151,7 @@ def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json", headers=HEADERS)
 
 
-def tables(cells: Sequence[Cell]) -> list[Table]:
+def tables(cells: Sequence[OverlapResult]) -> list[MapTable]:
     """One for each map."""
     return [
         _table(bench, [one for one in cells if one.bench == bench])
@@ -159,7 +159,7 @@ def tables(cells: Sequence[Cell]) -> list[Table]:
     ]
 
 
-def _table(bench: str, cells: Sequence[Cell]) -> Table:
+def _table(bench: str, cells: Sequence[OverlapResult]) -> MapTable:
     middle = {
         (heatmap.height(bench, one.work_ns, one.threads), one.bytes): found
         for one, found in heatmap.middle(cells)
@@ -167,7 +167,7 @@ def _table(bench: str, cells: Sequence[Cell]) -> Table:
     told = [found.value for found in middle.values() if not found.noisy]
     sizes = sorted({size for _, size in middle})
     heights = sorted({height for height, _ in middle}, reverse=True)
-    return Table(
+    return MapTable(
         bench=bench,
         load=bench == LOAD,
         of=max(one.ranks for one in ranks.spreads(cells)),

@@ -9,20 +9,20 @@ from typing import Any
 
 from plumbline.overlap import colours, heatmap
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 _COLUMNS = 3
 _SIDE, _SMALL = 230, 150  # pixels of a map, alone and in a row
 
 
-def of_one(title: str, cells: Sequence[Cell], *, dots: bool = False) -> dict[str, Any]:
+def of_one(title: str, cells: Sequence[OverlapResult], *, dots: bool = False) -> dict[str, Any]:
     """A map for each benchmark. `dots`: in the cells that were measured, not inferred."""
     maps = [heatmap.of(bench, _of(bench, cells), _SIDE, dots=dots) for bench in benches_of(cells)]
     return page(title, {"columns": _COLUMNS, "concat": maps}, legend(cells, dots=dots))
 
 
 def of_several(
-    title: str, rows: Sequence[tuple[str, Sequence[Cell]]], *, dots: bool = False
+    title: str, rows: Sequence[tuple[str, Sequence[OverlapResult]]], *, dots: bool = False
 ) -> dict[str, Any]:
     """`rows`: a name and the cells of each; a benchmark that a row has not is left blank."""
     every = [one for _, cells in rows for one in cells]
@@ -42,12 +42,12 @@ def of_several(
     return page(title, {"vconcat": drawn, "spacing": 30}, legend(every, dots=dots))
 
 
-def benches_of(cells: Sequence[Cell]) -> list[str]:
+def benches_of(cells: Sequence[OverlapResult]) -> list[str]:
     """Those that anything is drawn of."""
     return list(dict.fromkeys(one.bench for one in cells if one.ratio is not None))
 
 
-def _of(bench: str, cells: Sequence[Cell]) -> list[Cell]:
+def _of(bench: str, cells: Sequence[OverlapResult]) -> list[OverlapResult]:
     return [one for one in cells if one.bench == bench and one.ratio is not None]
 
 
@@ -78,7 +78,7 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
     }
 
 
-def legend(cells: Sequence[Cell], *, dots: bool) -> list[dict[str, Any]]:
+def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]]:
     """Of what occurs in these cells."""
     measured = [one for one in cells if one.ratio is not None]
     load = any(one.bench == LOAD for one in measured)

@@ -34,7 +34,7 @@ class Times(msgspec.Struct, frozen=True):
 Measured = Mapping[tuple[str, int, int], Times]  # by benchmark, bytes, nanoseconds of work
 
 
-class Grid(msgspec.Struct, frozen=True):
+class OverlapGrid(msgspec.Struct, frozen=True):
     """The cells of a table. `own_ns`: work that takes as long as the message alone, by place;
     `fixed_ns`: the same everywhere. `limit`: of the shorter of message and work, that much may come
     on top of the longer (1: one after the other)."""

@@ -7,7 +7,7 @@ import msgspec
 
 from plumbline.measure import factors
 from plumbline.overlap import suite
-from plumbline.overlap.suite import Cell, Settings
+from plumbline.overlap.suite import OverlapResult, OverlapSettings
 from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
@@ -33,7 +33,7 @@ _EXTENT = frozenset(
 
 class Stored(msgspec.Struct, frozen=True):
     campaign: Campaign
-    settings: Settings
+    settings: OverlapSettings
     library: Library
     machine: Machine
 
@@ -46,12 +46,12 @@ class Stored(msgspec.Struct, frozen=True):
 
     def configuration(self) -> list[str]:
         """The settings that other campaigns may have otherwise."""
-        usual = how(Settings(self.campaign.nprocs))
+        usual = how(OverlapSettings(self.campaign.nprocs))
         found = how(self.settings).items()
         return [f"{name} {value}" for name, value in found if value != usual.get(name)]
 
 
-def how(settings: Settings) -> dict[str, str]:
+def how(settings: OverlapSettings) -> dict[str, str]:
     """Each setting that is not about how much is measured, as text; a knob is one."""
     found: dict[str, str] = {}
     for name in settings.__struct_fields__:
@@ -91,7 +91,7 @@ def _is_overlap(campaign: Campaign) -> bool:
 def _stored(db: Database, campaign: Campaign) -> Stored:
     return Stored(
         campaign,
-        msgspec.json.decode(campaign.settings, type=Settings),
+        msgspec.json.decode(campaign.settings, type=OverlapSettings),
         machines.library(db, campaign.library_fingerprint),
         machines.machine(db, campaign.machine),
     )
@@ -103,7 +103,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     stored: Stored
     side: Side
-    cells: list[Cell]
+    cells: list[OverlapResult]
 
 
 def measured(db: Database, stored: Stored) -> Measured:

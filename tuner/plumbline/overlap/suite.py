@@ -33,7 +33,7 @@ LAUNCHES = 5
 _LOAD_WORK = 100_000  # of each thread of `load`, at a time
 
 
-class Settings(msgspec.Struct, frozen=True):
+class OverlapSettings(msgspec.Struct, frozen=True):
     """`launches` of each benchmark (names of benches.py), `triples` of each cell in them; `knobs`:
     of the library, in force in all of them; `adaptive`: cells where nothing changes are not
     measured; `loads`: numbers of threads of the benchmark `load`."""
@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
     loads: tuple[int, ...] = ()
 
 
-class Cell(msgspec.Struct, frozen=True):
+class OverlapResult(msgspec.Struct, frozen=True):
     """What is known of a cell on a rank; no ratio where there is nothing to overlap, and a slowdown
     in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`, whose other
     axis they are, and of `multiple`. Not `measured`: in no launch, inferred from the cells around
@@ -83,7 +83,7 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
 Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
 
 
-def plan(settings: Settings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
+def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
     """Of the cells that are `chosen`; None: all of the grid."""
     one = benches.of(bench)
     cells = tuple(
@@ -105,21 +105,21 @@ def plan(settings: Settings, bench: str, chosen: Sequence[Place] | None = None) 
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
 
 
-def every_cell(settings: Settings, bench: str) -> list[Place]:
+def every_cell(settings: OverlapSettings, bench: str) -> list[Place]:
     """All cells of the grid. A barrier moves no data."""
     one = benches.of(bench)
     sizes = (0,) if one.function == "MPI_Barrier" else settings.sizes
     return [(size, *up) for size in sizes for up in _upwards(settings, one)]
 
 
-def _upwards(settings: Settings, one: benches.Bench) -> list[tuple[int, int]]:
+def _upwards(settings: OverlapSettings, one: benches.Bench) -> list[tuple[int, int]]:
     """The other axis beside sizes: work and threads."""
     if one.bench == benches.LOAD:
         return [(_LOAD_WORK, threads) for threads in settings.loads]
     return [(work, one.threads) for work in settings.work_ns]
 
 
-def with_loads(settings: Settings, bench: Workbench) -> Settings:
+def with_loads(settings: OverlapSettings, bench: Workbench) -> OverlapSettings:
     """With the numbers of threads of `load`, where it is asked for: up to the processing units of
     the ranks' machine."""
     if benches.LOAD not in settings.benches:
@@ -134,18 +134,18 @@ def loads(units: int) -> tuple[int, ...]:
     return (0, *powers, units)
 
 
-def is_adaptive(settings: Settings, bench: str) -> bool:
+def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
     """Whether the grid of a benchmark is, where the settings ask for it: one of sizes and work."""
     one = benches.of(bench)
     return settings.adaptive and one.bench != benches.LOAD and one.function != "MPI_Barrier"
 
 
-def every_plan(settings: Settings) -> list[Plan]:
+def every_plan(settings: OverlapSettings) -> list[Plan]:
     """Of each benchmark, with all cells of the grid."""
     return [plan(settings, bench) for bench in settings.benches]
 
 
-def announced(settings: Settings) -> str:
+def announced(settings: OverlapSettings) -> str:
     """How long it is going to take, by the model."""
     all_ = every_plan(settings)
     most = settings.launches * sum(duration.seconds(one.overlaps) for one in all_)
@@ -161,12 +161,12 @@ def announced(settings: Settings) -> str:
     )
 
 
-def _first(settings: Settings, bench: str) -> Plan:
+def _first(settings: OverlapSettings, bench: str) -> Plan:
     start = _plan_after(settings, bench, []) if is_adaptive(settings, bench) else None
     return start or plan(settings, bench)
 
 
-def title(library: Library, settings: Settings) -> str:
+def title(library: Library, settings: OverlapSettings) -> str:
     """Of a picture."""
     knobs = [f"{name}={value}" for name, value in settings.knobs.values]
     words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
@@ -176,7 +176,7 @@ def title(library: Library, settings: Settings) -> str:
 def begin(
     db: Database,
     bench: Workbench,
-    settings: Settings,
+    settings: OverlapSettings,
     *,
     new: bool,
     placement: Placement | None = None,
@@ -192,12 +192,12 @@ def begin(
 def run(
     lab: Laboratory,
     campaign: Campaign,
-    settings: Settings,
+    settings: OverlapSettings,
     expect: Callable[[float], None] = lambda seconds: None,
-) -> list[Cell]:
+) -> list[OverlapResult]:
     """Launches what is missing, a launch of each benchmark in turn. `expect` is told about how many
     seconds the stage has left. Raises PlumblineError when launches fail."""
-    clock = duration.Clock()
+    clock = duration.TimeLeft()
     stage = 1
     while plans := _plans(lab.db, campaign, settings, stage):
         _launch(lab, settings, plans, stage, clock, expect)
@@ -209,10 +209,10 @@ def run(
 
 def _launch(
     lab: Laboratory,
-    settings: Settings,
+    settings: OverlapSettings,
     plans: Mapping[str, Plan],
     stage: int,
-    clock: duration.Clock,
+    clock: duration.TimeLeft,
     expect: Callable[[float], None],
 ) -> None:
     environment = lab.starter.family.in_environment(settings.knobs.as_dict())
@@ -236,7 +236,9 @@ def _launch(
         left -= modelled[bench]
 
 
-def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> dict[str, Plan]:
+def _plans(
+    db: Database, campaign: Campaign, settings: OverlapSettings, stage: int
+) -> dict[str, Plan]:
     """What each benchmark measures in a stage, by what is stored of the stages before it; no plans:
     nothing is missing."""
     found = {}
@@ -251,7 +253,9 @@ def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> 
     return found
 
 
-def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | None:
+def _plan_after(
+    settings: OverlapSettings, bench: str, seen: Sequence[OverlapResult]
+) -> Plan | None:
     """What an adaptive grid misses; None: nothing."""
     missing = grid.missing(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
     threads = benches.of(bench).threads
@@ -263,7 +267,7 @@ def suite_of(bench: str, stage: int = 1) -> Suite:
     return Suite("overlap", step=bench, look=stage)
 
 
-def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
+def read(db: Database, campaign: Campaign, settings: OverlapSettings) -> list[OverlapResult]:
     """What is stored, by benchmark, and in an adaptive grid what it says of the other cells. Raises
     PlumblineError where data did not come as they were sent."""
     found = []
@@ -275,7 +279,9 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
     return found
 
 
-def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int]) -> list[Cell]:
+def _measured(
+    db: Database, campaign: Campaign, bench: str, stages: Sequence[int]
+) -> list[OverlapResult]:
     suites = [suite_of(bench, stage).name for stage in stages]
     by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
     for launched in runs.listing(db, campaign.id, suites):
@@ -289,12 +295,14 @@ def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int
                     by_cell.setdefault(key, []).append((one, latency(empty)))
     value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
-        Cell(bench, size, work, len(those), value(those), rank, threads)
+        OverlapResult(bench, size, work, len(those), value(those), rank, threads)
         for (size, work, rank, threads), those in by_cell.items()
     ]
 
 
-def _seen(settings: Settings, cells: Sequence[Cell]) -> dict[grid.Index, list[Ratio | None]]:
+def _seen(
+    settings: OverlapSettings, cells: Sequence[OverlapResult]
+) -> dict[grid.Index, list[Ratio | None]]:
     """By numbers on both axes, in the order of the ranks."""
     columns = {size: number for number, size in enumerate(settings.sizes)}
     rows = {work: number for number, work in enumerate(settings.work_ns)}
@@ -304,18 +312,22 @@ def _seen(settings: Settings, cells: Sequence[Cell]) -> dict[grid.Index, list[Ra
     return found
 
 
-def _inferred(settings: Settings, bench: str, cells: Sequence[Cell]) -> list[Cell]:
+def _inferred(
+    settings: OverlapSettings, bench: str, cells: Sequence[OverlapResult]
+) -> list[OverlapResult]:
     ranks = sorted({one.rank for one in cells})
     threads = benches.of(bench).threads
     between = grid.inferred(len(settings.sizes), len(settings.work_ns), _seen(settings, cells))
     return [
-        Cell(bench, settings.sizes[x], settings.work_ns[y], 0, one, rank, threads, measured=False)
+        OverlapResult(
+            bench, settings.sizes[x], settings.work_ns[y], 0, one, rank, threads, measured=False
+        )
         for (x, y), those in between.items()
         for rank, one in zip(ranks, those, strict=True)
     ]
 
 
-def lines(cells: Sequence[Cell]) -> dict[int, float]:
+def lines(cells: Sequence[OverlapResult]) -> dict[int, float]:
     """Seconds of communication alone by size, where it was measured: the white line of a heat
     map."""
     by_size: dict[int, list[float]] = {}

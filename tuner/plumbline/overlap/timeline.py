@@ -58,7 +58,7 @@ class Message(msgspec.Struct, frozen=True):
     latest_ns: int
 
 
-class Clock(msgspec.Struct, frozen=True):
+class StampAgreement(msgspec.Struct, frozen=True):
     """How well stamps of different ranks agree: of one `domain` they are of one counter. Else the
     largest deviation seen, and the largest that unequal ways of messages could hide."""
 
@@ -80,10 +80,10 @@ class Timeline(msgspec.Struct, frozen=True):
     ratio: Ratio | None
     lanes: dict[int, tuple[Event, ...]]
     messages: tuple[Message, ...]
-    clock: Clock
+    clock: StampAgreement
 
 
-def clock_of(records: Iterable[ProbeRecord]) -> Clock:
+def clock_of(records: Iterable[ProbeRecord]) -> StampAgreement:
     domains, errors, bounds = 1, [0], [0]
     for one in records:
         if isinstance(one, ClockSync):
@@ -91,7 +91,7 @@ def clock_of(records: Iterable[ProbeRecord]) -> Clock:
         if isinstance(one, ClockError):
             errors += one.errors_ns
             bounds += one.bounds_ns
-    return Clock(domains, max(errors), max(bounds))
+    return StampAgreement(domains, max(errors), max(bounds))
 
 
 def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Timeline]:
@@ -117,7 +117,7 @@ def _timeline(
     whole: set[int],
     traces: Sequence[OverlapTrace],
     ratio: Ratio | None,
-    clock: Clock,
+    clock: StampAgreement,
 ) -> Timeline:
     times = {"communication": cell.communication_ns, "both": cell.both_ns}[part]
     triple = sorted(sorted(whole), key=lambda one: times[one])[(len(whole) - 1) // 2]

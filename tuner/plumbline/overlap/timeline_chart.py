@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from plumbline.overlap.timeline import COMPUTATION, Clock, Event, Message, Timeline
+from plumbline.overlap.timeline import COMPUTATION, Event, Message, StampAgreement, Timeline
 from plumbline_db.records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
@@ -69,7 +69,7 @@ def sheet(title: str, timelines: Sequence[Timeline]) -> dict[str, Any]:
     }
 
 
-def clock_words(clock: Clock) -> str:
+def clock_words(clock: StampAgreement) -> str:
     if clock.domains == 1:
         return "All ranks read one clock."
     return (

@@ -8,7 +8,7 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.overlap.suite import Settings
+from plumbline.overlap.suite import OverlapSettings
 from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.records import Campaign, ProbeRecord
@@ -16,13 +16,15 @@ from plumbline_db.records import Campaign, ProbeRecord
 TRACED = 11  # triples, the last ones
 
 
-def plan(settings: Settings, bench: str) -> Plan:
+def plan(settings: OverlapSettings, bench: str) -> Plan:
     whole = suite.plan(settings, bench)
     cells = tuple(msgspec.structs.replace(one, traced=TRACED) for one in whole.overlaps)
     return msgspec.structs.replace(whole, overlaps=cells)
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, list[ProbeRecord]]:
+def run(
+    lab: Laboratory, campaign: Campaign, settings: OverlapSettings
+) -> dict[str, list[ProbeRecord]]:
     """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
     not come as they were sent."""
     environment = lab.starter.family.in_environment(settings.knobs.as_dict())

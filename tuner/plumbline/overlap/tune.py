@@ -22,7 +22,7 @@ from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import factors, tables
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import candidates, delivered, sides
-from plumbline.overlap.sides import Grid
+from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
 from plumbline.search.turns import Turns
 from plumbline.settings import Settings, identity, stored
@@ -115,7 +115,7 @@ class Objective(Turns[Side]):
     longer by more than the tolerance."""
 
     def __init__(
-        self, lab: Laboratory, settings: Settings, grid: Grid, wanted: Sequence[Side]
+        self, lab: Laboratory, settings: Settings, grid: OverlapGrid, wanted: Sequence[Side]
     ) -> None:
         super().__init__(
             lab,
@@ -199,7 +199,7 @@ class Loop:
         campaigns.put(lab.db, done)
         return done
 
-    def _grid(self) -> Grid:
+    def _grid(self) -> OverlapGrid:
         lab, asked = self._lab, self._asked
         lab.progress.step("overlap: how long messages take")
         Series(lab, Suite("pilot"), pilot_plan(asked, self._settings), {}).advance(_PILOT)
@@ -219,7 +219,7 @@ class Loop:
         return None if best is None else objective.winner(best, nprocs, ppn, opened)
 
     def _confirm(
-        self, objective: Objective, grid: Grid, winner: Winner, before: list[Verdict]
+        self, objective: Objective, grid: OverlapGrid, winner: Winner, before: list[Verdict]
     ) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
         lab, settings = self._lab, self._settings
@@ -305,7 +305,7 @@ class Loop:
     def _again(
         self,
         objective: Objective,
-        grid: Grid,
+        grid: OverlapGrid,
         environment: Mapping[str, str],
         harm: Sequence[Side],
     ) -> list[Side]:
@@ -326,16 +326,16 @@ class Loop:
         return before, []
 
 
-def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> Grid:
+def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> OverlapGrid:
     fixed = guidelines.overlap.work_us * 1000 if guidelines.overlap else 0
-    return Grid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
+    return OverlapGrid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
 
 
 def plan(cells: Sequence[OverlapCell], seed: int) -> Plan:
     return Plan("overlap", seed, (), overlaps=tuple(cells), blocks=1)
 
 
-def plan_of(grid: Grid, seed: int) -> Plan:
+def plan_of(grid: OverlapGrid, seed: int) -> Plan:
     return plan(grid.cells(), seed)
 
 
@@ -346,7 +346,7 @@ def named(verdict: Verdict) -> str:
 
 def decide(
     lab: Laboratory,
-    grid: Grid,
+    grid: OverlapGrid,
     guidelines: Guidelines,
     settings: Settings,
     stage: str,

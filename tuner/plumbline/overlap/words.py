@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline.overlap.classes import Bench, Classes, Kind, Stretch
-from plumbline.overlap.thresholds import Found
+from plumbline.overlap.thresholds import Thresholds
 
 _LIBRARY = {
     "overlaps by itself": "messages go on beside the work of both sides",
@@ -40,7 +40,7 @@ _OVERHEAD: dict[Kind, str] = {
 }
 
 
-def of_library(found: Classes, threshold: Found | None) -> list[str]:
+def of_library(found: Classes, threshold: Thresholds | None) -> list[str]:
     """All that is known, a line a sentence."""
     return of_classes(found) + ([] if threshold is None else of_threshold(threshold))
 
@@ -86,7 +86,7 @@ def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
     )
 
 
-def of_threshold(found: Found) -> list[str]:
+def of_threshold(found: Thresholds) -> list[str]:
     """Where the rendezvous threshold lies."""
     if found.eager is None and found.waits is None:
         lines = ["Rendezvous threshold: cannot be told, messages take too long."]

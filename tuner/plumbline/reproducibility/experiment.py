@@ -23,7 +23,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Laboratory, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
-from plumbline.reproducibility.settings import Cell, Settings
+from plumbline.reproducibility.settings import Cell, ReproducibilitySettings
 from plumbline.settings import campaign_file, identity
 from plumbline.settings.workbench import Workbench
 from plumbline.system.machine import processing_units
@@ -43,7 +43,7 @@ RECENT = 5
 Samples = NDArray[np.int64]
 
 
-class Rank(msgspec.Struct, frozen=True):
+class RanksUnderTest(msgspec.Struct, frozen=True):
     """What belongs to one number of ranks."""
 
     nprocs: int
@@ -63,13 +63,13 @@ class Seconds(msgspec.Struct, frozen=True):
     effects: float
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ExperimentOutcome(msgspec.Struct, frozen=True):
     """`comparisons` by estimator, without decisions. `missing`: cells that could not be measured,
     and why."""
 
     spreads: list[spread.CellSpread]
     trials: int
-    comparisons: dict[str, list[effects.Comparison]]
+    comparisons: dict[str, list[effects.TwinComparison]]
     seconds: Seconds
     missing: list[str]
 
@@ -77,11 +77,11 @@ class Outcome(msgspec.Struct, frozen=True):
 def begin(
     db: Database,
     bench: Workbench,
-    settings: Settings,
+    settings: ReproducibilitySettings,
     progress: Progress | None = None,
     *,
     new: bool,
-) -> list[Rank]:
+) -> list[RanksUnderTest]:
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
@@ -94,11 +94,11 @@ def begin(
             mark="r",
         )
         lab = Laboratory(db, row.id, _starter(bench, settings, nprocs), progress)
-        ranks.append(Rank(nprocs, row, lab))
+        ranks.append(RanksUnderTest(nprocs, row, lab))
     return ranks
 
 
-def launches_in_all(settings: Settings) -> int:
+def launches_in_all(settings: ReproducibilitySettings) -> int:
     """At most; a budget may end the trials earlier."""
     effect = settings.effect_launches + (PILOTS if settings.effect_launches else 0)
     trial = settings.launches + len(spread.PLAIN)
@@ -108,12 +108,12 @@ def launches_in_all(settings: Settings) -> int:
 class Experiment:
     """One experiment under way."""
 
-    def __init__(self, ranks: Sequence[Rank], settings: Settings) -> None:
+    def __init__(self, ranks: Sequence[RanksUnderTest], settings: ReproducibilitySettings) -> None:
         self._ranks = ranks
         self._settings = settings
         self._missing: dict[str, None] = {}
 
-    def run(self) -> Outcome:
+    def run(self) -> ExperimentOutcome:
         """To the end. Raises PlumblineError when launches fail again and again."""
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
@@ -122,11 +122,11 @@ class Experiment:
             if rank.campaign.state != "finished":
                 campaigns.put(rank.lab.db, done)
         seconds = Seconds(ours, plain, effect_seconds)
-        return Outcome(spreads, trials, compared, seconds, list(self._missing))
+        return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
     # --- effects --------------------------------------------------------------------------------
 
-    def _effects(self) -> tuple[dict[str, list[effects.Comparison]], float]:
+    def _effects(self) -> tuple[dict[str, list[effects.TwinComparison]], float]:
         if not self._settings.effect_launches:
             return {name: [] for name in ESTIMATORS}, 0.0
         before = self._spent()
@@ -144,7 +144,7 @@ class Experiment:
                     f"{one.rank.nprocs} ranks"
                 )
                 one.launch(number)
-        compared: dict[str, list[effects.Comparison]] = {name: [] for name in ESTIMATORS}
+        compared: dict[str, list[effects.TwinComparison]] = {name: [] for name in ESTIMATORS}
         for one in series:
             for name in ESTIMATORS:
                 compared[name] += one.comparisons(name)
@@ -223,7 +223,7 @@ class _Series:
 class _Effects:
     """Cells, their twins and their slowed versions in the same launches."""
 
-    def __init__(self, rank: Rank, settings: Settings) -> None:
+    def __init__(self, rank: RanksUnderTest, settings: ReproducibilitySettings) -> None:
         self.rank = rank
         self._settings = settings
         self._cells = settings.effect_cells(rank.nprocs)
@@ -267,9 +267,9 @@ class _Effects:
                     row = self._ratios.setdefault((name, index, effect), [])
                     row.append(estimator(other, itself))
 
-    def comparisons(self, estimator: str) -> list[effects.Comparison]:
+    def comparisons(self, estimator: str) -> list[effects.TwinComparison]:
         return [
-            effects.Comparison(
+            effects.TwinComparison(
                 function=self._cells[index][0],
                 nprocs=self.rank.nprocs,
                 bytes=self._cells[index][1],
@@ -288,7 +288,7 @@ class _Effects:
 class _Trials:
     """Whole experiments of ours, and beside each of them one launch of every plain scheme."""
 
-    def __init__(self, rank: Rank, settings: Settings) -> None:
+    def __init__(self, rank: RanksUnderTest, settings: ReproducibilitySettings) -> None:
         self.rank = rank
         self._settings = settings
         self._cells = settings.spread_cells(rank.nprocs)
@@ -349,7 +349,7 @@ class _Trials:
         return all(row.get(index, 0.0) > 0 for row in rows)
 
 
-def _plan(settings: Settings, seed: int, listed: Sequence[PlanCase]) -> Plan:
+def _plan(settings: ReproducibilitySettings, seed: int, listed: Sequence[PlanCase]) -> Plan:
     plan = Plan(
         "",
         seed,
@@ -370,7 +370,7 @@ def _missing(cells: Sequence[Cell], whole: Sequence[bool], nprocs: int) -> list[
     ]
 
 
-def _starter(bench: Workbench, settings: Settings, nprocs: int) -> Starter:
+def _starter(bench: Workbench, settings: ReproducibilitySettings, nprocs: int) -> Starter:
     options: Mapping[str, object] = {
         "nprocs": nprocs,
         "launch_timeout_seconds": settings.launch_timeout_seconds,

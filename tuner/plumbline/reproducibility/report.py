@@ -9,8 +9,8 @@ import msgspec
 
 from plumbline.measure import conditions
 from plumbline.reproducibility import effects, spread
-from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
-from plumbline.reproducibility.settings import Settings
+from plumbline.reproducibility.experiment import ExperimentOutcome, RanksUnderTest, Seconds
+from plumbline.reproducibility.settings import ReproducibilitySettings
 from plumbline.settings.workbench import Workbench
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
@@ -28,7 +28,7 @@ class SpreadTable(msgspec.Struct, frozen=True):
     rows: list[spread.CellSpread]
 
 
-class Line(msgspec.Struct, frozen=True):
+class EffectLine(msgspec.Struct, frozen=True):
     """One comparison: `effect` per cent planted (0: A/A), `seconds` of the undelayed cell."""
 
     function: str
@@ -50,14 +50,14 @@ class EffectTable(msgspec.Struct, frozen=True):
     false_alarms: effects.FalseAlarms
     power: list[effects.Power]
     smallest: list[effects.Smallest]
-    lines: list[Line]
+    lines: list[EffectLine]
 
 
 class Report(msgspec.Struct, frozen=True):
     machine: Machine
     library: Library
     campaigns: list[str]
-    settings: Settings
+    settings: ReproducibilitySettings
     warnings: list[str]
     spread: SpreadTable
     effects: dict[str, EffectTable]
@@ -67,9 +67,9 @@ class Report(msgspec.Struct, frozen=True):
 
 def report(
     bench: Workbench,
-    ranks: Sequence[Rank],
-    settings: Settings,
-    outcome: Outcome,
+    ranks: Sequence[RanksUnderTest],
+    settings: ReproducibilitySettings,
+    outcome: ExperimentOutcome,
     warnings: Sequence[str] = (),
 ) -> Report:
     """`warnings`: what weakens the result, of `conditions_of`."""
@@ -90,7 +90,7 @@ def report(
     )
 
 
-def conditions_of(ranks: Sequence[Rank]) -> list[str]:
+def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
     """What weakens the launches, by number of ranks (plumbline.conditions)."""
     return [
         f"{rank.nprocs} ranks: {one.text}"
@@ -107,7 +107,7 @@ def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> S
     return SpreadTable(trials, launches, len(rows), sum(one.smaller for one in rows), than, rows)
 
 
-def effect_table(comparisons: Sequence[effects.Comparison]) -> EffectTable:
+def effect_table(comparisons: Sequence[effects.TwinComparison]) -> EffectTable:
     judged = effects.judge(comparisons)
     table = effects.powers(judged)
     return EffectTable(
@@ -118,9 +118,9 @@ def effect_table(comparisons: Sequence[effects.Comparison]) -> EffectTable:
     )
 
 
-def _line(one: effects.Judged) -> Line:
+def _line(one: effects.Judged) -> EffectLine:
     planted = one.comparison
-    return Line(
+    return EffectLine(
         function=planted.function,
         nprocs=planted.nprocs,
         bytes=planted.bytes,

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
-from plumbline.measure.side_by_side import Line
+from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.outcome import label
 from plumbline.search.race import Target
@@ -36,7 +36,7 @@ class Entrant(msgspec.Struct, frozen=True):
     ratio: Comparison | None
 
 
-class Cell(msgspec.Struct, frozen=True):
+class BestOfCell(msgspec.Struct, frozen=True):
     """None: no entrant of that side could be measured. `ours_over_library` is paired by launch."""
 
     function: str
@@ -86,7 +86,7 @@ def find(
     finals: int,
     step: Callable[[str], None],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
-) -> list[Cell]:
+) -> list[BestOfCell]:
     """The best of each side for every target of `fields`; `plan` says how cases are measured. All
     sizes of a function share their launches. `step` is told what is under way; `compare` takes log
     ratios, one a launch. Raises PlumblineError when a launch fails."""
@@ -124,7 +124,7 @@ def _run(
     entries: Mapping[Target, Iterable[Candidate]],
     launches: int,
     compare: Callable[[Sequence[float]], Comparison],
-) -> dict[Target, dict[Candidate, Line]]:
+) -> dict[Target, dict[Candidate, MeasuredCase]]:
     """Lines of the default and of those candidates that every launch measured."""
     runners = [
         (target, one)
@@ -135,7 +135,7 @@ def _run(
     lines, _ = side_by_side.run(
         starter, msgspec.structs.replace(plan, cases=cases), launches, environment, compare
     )
-    found: dict[Target, dict[Candidate, Line]] = {target: {} for target in entries}
+    found: dict[Target, dict[Candidate, MeasuredCase]] = {target: {} for target in entries}
     for (target, one), line in zip(runners, lines, strict=True):
         if len(line.seconds) == launches:
             found[target][one] = line
@@ -146,10 +146,10 @@ def _cell(
     target: Target,
     nprocs: int,
     fronts: Sequence[Sequence[Candidate]],
-    final: Mapping[Candidate, Line],
+    final: Mapping[Candidate, MeasuredCase],
     entrants: int,
     compare: Callable[[Sequence[float]], Comparison],
-) -> Cell:
+) -> BestOfCell:
     default = final.get(DEFAULT)
     if default is None:
         raise PlumblineError(
@@ -159,7 +159,7 @@ def _cell(
         min((one for one in front if one in final), key=lambda c: _median(final[c]), default=None)
         for front in fronts
     )
-    return Cell(
+    return BestOfCell(
         function=target.function,
         nprocs=nprocs,
         bytes=target.bytes,
@@ -171,16 +171,18 @@ def _cell(
     )
 
 
-def _front(side: Iterable[Candidate], lines: Mapping[Candidate, Line]) -> list[Candidate]:
+def _front(side: Iterable[Candidate], lines: Mapping[Candidate, MeasuredCase]) -> list[Candidate]:
     measured = [one for one in side if one in lines]
     return sorted(measured, key=lambda one: _median(lines[one]))[:FRONT]
 
 
-def _median(line: Line) -> float:
+def _median(line: MeasuredCase) -> float:
     return numbers.median(line.seconds)
 
 
-def _entrant(candidate: Candidate | None, lines: Mapping[Candidate, Line]) -> Entrant | None:
+def _entrant(
+    candidate: Candidate | None, lines: Mapping[Candidate, MeasuredCase]
+) -> Entrant | None:
     if candidate is None:
         return None
     line = lines[candidate]
@@ -190,7 +192,7 @@ def _entrant(candidate: Candidate | None, lines: Mapping[Candidate, Line]) -> En
 def _between(
     ours: Candidate | None,
     library: Candidate | None,
-    lines: Mapping[Candidate, Line],
+    lines: Mapping[Candidate, MeasuredCase],
     compare: Callable[[Sequence[float]], Comparison],
 ) -> Comparison | None:
     if ours is None or library is None:

@@ -45,7 +45,7 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all_variants: bool = False
 
 
-class Cell(msgspec.Struct, frozen=True, order=True):
+class MatchedCell(msgspec.Struct, frozen=True, order=True):
     """What is matched. `variant` is empty where each side names its own. `settings`: knobs that are
     switched inside launches, and a duplicate communicator. `ranks`: it ran on the first ones; 0: on
     all."""
@@ -72,13 +72,13 @@ class Sample(msgspec.Struct, frozen=True):
     high_quartile: float
 
 
-class Line(msgspec.Struct, frozen=True):
+class ComparedCell(msgspec.Struct, frozen=True):
     """`ratio`: A over B, with its interval at the confidence asked for; `factor`: how many times as
     fast the faster side is, where one is named. `stars` are those of `p_adjusted`; none where the
     sides were not measured together. `reason`: what else there is to know, or why the cell was not
     compared."""
 
-    cell: Cell
+    cell: MatchedCell
     a: Sample
     b: Sample
     pairs: int | None
@@ -93,7 +93,7 @@ class Line(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class SideComparison(msgspec.Struct, frozen=True):
     """`paired`: the test compares pairs. `together`: the sides were measured in the same launches,
     or in turn; where they were not, no side is called faster, whatever p is. `why` says which.
     `only_a`, `only_b`: cells that the other side has not."""
@@ -106,7 +106,7 @@ class Comparison(msgspec.Struct, frozen=True):
     a: SideConditions
     b: SideConditions
     differences: list[Difference]
-    lines: list[Line]
+    lines: list[ComparedCell]
     only_a: int
     only_b: int
 
@@ -114,7 +114,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return sum(line.verdict in verdicts for line in self.lines)
 
 
-def compare(a: Side, b: Side, how: How) -> Comparison:
+def compare(a: Side, b: Side, how: How) -> SideComparison:
     """All cells that both sides have. Raises UsageError when there are none, when both are the same
     launches, or when a paired test is asked for and the launches are not paired."""
     if bool(a.name.variant) != bool(b.name.variant):
@@ -130,7 +130,7 @@ def compare(a: Side, b: Side, how: How) -> Comparison:
         )
     seconds = {cell: (_seconds(left[cell], how), _seconds(right[cell], how)) for cell in both}
     lines = [_line(cell, *seconds[cell], pairs, test, how) for cell in both]
-    return Comparison(
+    return SideComparison(
         how=how,
         test=test.name,
         paired=test.paired,
@@ -154,7 +154,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
         unknown = factors.NOT_KNOWN
         pair = (a.library.build.get(key, unknown), b.library.build.get(key, unknown))
         pairs[f"library build {key}"] = pair
-    noted = factors.Rule("noted")
+    noted = factors.FactorRule("noted")
     return found + [
         Difference(name, noted, [(left, ["A"]), (right, ["B"])])
         for name, (left, right) in pairs.items()
@@ -193,7 +193,7 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
     return test
 
 
-def _by_cell(side: Side, how: How) -> dict[Cell, LaunchSamples]:
+def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
     header = side.launches[0].header
     found = {}
     for one in side.samples:
@@ -203,7 +203,7 @@ def _by_cell(side: Side, how: How) -> dict[Cell, LaunchSamples]:
         if not (side.name.variant or how.all_variants or case.variant == "default"):
             continue
         variant = "" if side.name.variant else case.variant
-        cell = Cell(
+        cell = MatchedCell(
             *(case.function, variant, settings, case.type, case.op, case.root, case.delay_ns),
             *(case.ranks, header.nprocs, header.ppn, case.bytes),
         )
@@ -223,14 +223,14 @@ def _seconds(samples: LaunchSamples, how: How) -> dict[int, float]:
 
 
 def _line(
-    cell: Cell,
+    cell: MatchedCell,
     left: dict[int, float],
     right: dict[int, float],
     pairs: Sequence[tuple[int, int]] | None,
     test: Test,
     how: How,
-) -> Line:
-    plain = Line(
+) -> ComparedCell:
+    plain = ComparedCell(
         cell=cell,
         a=_sample(list(left.values())),
         b=_sample(list(right.values())),
@@ -270,7 +270,9 @@ def _sample(seconds: Sequence[float]) -> Sample:
     return Sample(len(seconds), statistics.median(seconds), float(low), float(high))
 
 
-def _adjusted(lines: Sequence[Line], how: How, test: Test, *, together: bool) -> list[Line]:
+def _adjusted(
+    lines: Sequence[ComparedCell], how: How, test: Test, *, together: bool
+) -> list[ComparedCell]:
     """Benjamini-Hochberg over the cells, and what follows for each."""
     adjusted = iter(benjamini_hochberg([line.p for line in lines if line.p is not None]))
     found = []
@@ -303,7 +305,7 @@ def _verdict(ratio: float, how: How, test: Test, *, together: bool) -> Verdict:
     return "B faster" if slower_is_a else "A faster"
 
 
-def _some(cells: dict[Cell, LaunchSamples]) -> str:
+def _some(cells: dict[MatchedCell, LaunchSamples]) -> str:
     """Enough of the cells to see why none is on the other side."""
     functions = sorted({cell.function for cell in cells})
     sizes = sorted({cell.bytes for cell in cells})

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from plumbline.results.compare import Comparison, Sample
+from plumbline.results.compare import Sample, SideComparison
 
 # Told apart without colour as well: by shape, and by place within a size.
 _COLOURS = ["#1b6ca8", "#d1761f"]
 _SHAPES = ["circle", "square"]
 
 
-def specification(found: Comparison, a: str, b: str) -> dict[str, Any]:
+def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called. A point is the median over launches, a line reaches from
     the lower to the upper quartile."""
     names = [f"A: {a}", f"B: {b}"]

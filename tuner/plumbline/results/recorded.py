@@ -32,7 +32,7 @@ _MOST_VOLUMES = 64
 _Key = tuple[str, int, int, int, int]
 
 
-class Rank(msgspec.Struct, frozen=True):
+class RecordedRank(msgspec.Struct, frozen=True):
     """What one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By key: calls,
     nanoseconds, nanoseconds of the fastest."""
 
@@ -52,7 +52,7 @@ class _Sum(msgspec.Struct):
     fastest_seconds: float = 0.0
 
 
-def ranks(folder: Path) -> list[Rank]:
+def ranks(folder: Path) -> list[RecordedRank]:
     """All that left something in the folder. Raises PlumblineError for a file that is not whole."""
     return [one for path in sorted(folder.glob(f"*{SUFFIX}")) for one in _ranks(path)]
 
@@ -74,7 +74,7 @@ class _Header(NamedTuple):
     library: bytes
 
 
-def _ranks(path: Path) -> Iterator[Rank]:
+def _ranks(path: Path) -> Iterator[RecordedRank]:
     try:
         with path.open("rb") as file:
             magic, one, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
@@ -91,7 +91,7 @@ def _ranks(path: Path) -> Iterator[Rank]:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
 
 
-def _rank(file: BinaryIO, slot_bytes: int) -> Rank | None:
+def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
     """None where a rank has ended before it began."""
     header = _Header._make(_HEADER.unpack(file.read(_HEADER.size)))
     if not header.present:
@@ -118,7 +118,7 @@ def _rank(file: BinaryIO, slot_bytes: int) -> Rank | None:
             if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
                 raise ValueError(f"{names[function]}: a number that no run has")
             calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
-    return Rank(
+    return RecordedRank(
         job=header.job,
         rank=header.rank,
         nprocs=header.nprocs,
@@ -135,10 +135,15 @@ def _text(field: bytes) -> str:
 
 
 def application(
-    found: Sequence[Rank], *, version: str, command: Sequence[str], started: str, status: int
+    found: Sequence[RecordedRank],
+    *,
+    version: str,
+    command: Sequence[str],
+    started: str,
+    status: int,
 ) -> Application:
     """One record of all jobs that a command has started. Their times and calls add up."""
-    jobs: dict[int, list[Rank]] = {}
+    jobs: dict[int, list[RecordedRank]] = {}
     for one in found:
         jobs.setdefault(one.job, []).append(one)
     sums: dict[_Key, _Sum] = {}
@@ -178,7 +183,7 @@ def application(
     )
 
 
-def _add(sums: dict[_Key, _Sum], job: Iterable[Rank]) -> None:
+def _add(sums: dict[_Key, _Sum], job: Iterable[RecordedRank]) -> None:
     fastest: dict[_Key, int] = {}
     for one in job:
         for key, (calls, ns, least) in one.calls.items():

@@ -29,7 +29,7 @@ class Cold(msgspec.Struct, frozen=True):
     ratio: Comparison
 
 
-class Row(msgspec.Struct, frozen=True):
+class SavedCalls(msgspec.Struct, frozen=True):
     """Calls of one kind, and what decides them with the winners in force ('': the library as it
     is). What is saved is None where nothing near was measured."""
 
@@ -59,7 +59,7 @@ class Saving(msgspec.Struct, frozen=True):
     saving_seconds: float | None
     saving_low_seconds: float | None
     saving_high_seconds: float | None
-    rows: list[Row]
+    rows: list[SavedCalls]
 
     def calls_for(self, verdict: Verdict) -> bool:
         """Whether the cell is one of those that make up most of the work here."""
@@ -138,7 +138,7 @@ def _row(
     measured: Mapping[Target, Cold],
     *,
     done: bool,
-) -> Row:
+) -> SavedCalls:
     size = calls.bytes or 0
     winner = deciding(winners, Target(calls.function, size))
     saved: tuple[float | None, ...] = (0.0, 0.0, 0.0) if done else (None, None, None)
@@ -157,7 +157,7 @@ def _row(
             ratio = found.ratio
             low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
             saved = tuple(calls.calls * default * (1 - one) for one in (ratio.ratio, high, low))
-    return Row(
+    return SavedCalls(
         function=calls.function,
         bytes=size,
         calls=calls.calls,

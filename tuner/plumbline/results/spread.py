@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.system.words import counted
 from plumbline.verify import design
-from plumbline.verify.between import Estimate, Spread, between_campaigns, estimate, widened
+from plumbline.verify.between import CampaignSpread, Estimate, between_campaigns, estimate, widened
 from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline_db import campaigns, runs, verdicts
@@ -27,7 +27,7 @@ class Hours(msgspec.Struct, frozen=True):
     """`spread` between campaigns, of which the intervals of winners are a multiple; when the first
     launch of these started and the last one ended (ISO 8601)."""
 
-    spread: Spread
+    spread: CampaignSpread
     begun: str
     ended: str
 

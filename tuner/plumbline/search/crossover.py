@@ -34,7 +34,7 @@ IsCold = Callable[[str, Candidate], bool]
 Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
 
 
-class Grid:
+class SizeGrid:
     """The sizes that can be told apart, and those at which the library goes another way."""
 
     def __init__(
@@ -89,7 +89,7 @@ def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
 
 
 def wanted(
-    chosen: Chosen, grid: Grid, is_cold: IsCold = lambda *_: False
+    chosen: Chosen, grid: SizeGrid, is_cold: IsCold = lambda *_: False
 ) -> dict[Target, list[Candidate]]:
     """The sizes that are to be measured next, and what beside the default. A candidate that needs
     launches of its own is not worth them."""
@@ -109,7 +109,7 @@ def wanted(
 def search(
     choose: Choose,
     measure: Measure,
-    grid: Grid,
+    grid: SizeGrid,
     go_on: Callable[[], bool],
     is_cold: IsCold = lambda *_: False,
 ) -> dict[Target, list[Trial]]:

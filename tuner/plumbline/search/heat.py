@@ -22,7 +22,7 @@ from .cold import ENOUGH_ANCHORS
 from .cold_look import ColdLook
 from .company import Company
 from .evidence import COLD, Evidence
-from .twins import Entries, Rule, passed_over, witnesses
+from .twins import Entries, EntryRule, passed_over, witnesses
 
 
 class Past(msgspec.Struct):
@@ -47,7 +47,7 @@ class Heats:
         past: Past,
         go_on: Callable[[], bool] = lambda: True,
         *,
-        rule: Rule | None = None,
+        rule: EntryRule | None = None,
         company: Company | None = None,
     ) -> None:
         """`go_on` says whether there is time for another cold launch; by the `rule` a candidate is
@@ -57,7 +57,7 @@ class Heats:
         self.failed, self.evidence = past.failed, past.evidence
         self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
-        self._rule = rule or Rule()
+        self._rule = rule or EntryRule()
         self._company = company or Company(menu, plan.harness)
         self._lab = lab
         self._menu = menu

@@ -30,7 +30,7 @@ from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
 from .exploring import Exploring
 from .heat import Heats, Past
-from .twins import Rule
+from .twins import EntryRule
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
@@ -82,7 +82,7 @@ class Race:
             suite,
             past,
             self._has_time,
-            rule=Rule(
+            rule=EntryRule(
                 alike=effort.alike,
                 tolerance=effort.tolerance,
                 before=before,

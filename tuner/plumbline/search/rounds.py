@@ -63,7 +63,7 @@ class Rounds:
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
         self._at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
-        self._grid = crossover.Grid(
+        self._grid = crossover.SizeGrid(
             settings.ranks.nprocs, settings.cases.type, switches, at_once=self._at_once
         )
         self._lab = lab

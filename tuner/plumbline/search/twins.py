@@ -18,7 +18,7 @@ from .evidence import Evidence
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
-class Rule(msgspec.Struct, frozen=True):
+class EntryRule(msgspec.Struct, frozen=True):
     """So many times as long as what sends the same messages may a candidate take (`alike`), and
     so much more than `before`, when the library was as it is (`tolerance`); since then functions
     have `changed`."""
@@ -56,7 +56,7 @@ def witnesses(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[
 
 
 def passed_over(
-    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: Rule
+    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: EntryRule
 ) -> dict[tuple[str, Candidate], str]:
     """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
     candidate is passed over where it is too far behind the best in every cell that it races in.
@@ -94,7 +94,7 @@ def _said(witness: str, log: float, other: str, target: Target) -> str:
 def _behind(
     menu: Menu,
     evidence: Evidence,
-    rule: Rule,
+    rule: EntryRule,
     target: Target,
     candidate: Candidate,
     racing: Sequence[Candidate],

@@ -35,7 +35,7 @@ class Tally(msgspec.Struct, frozen=True):
     after: int | None
 
 
-class Row(msgspec.Struct, frozen=True):
+class TallyRow(msgspec.Struct, frozen=True):
     """`key` is a guideline or a function; one tally a column."""
 
     kind: str
@@ -47,7 +47,7 @@ class Row(msgspec.Struct, frozen=True):
         return any(one.violated or one.after for one in self.tallies)
 
 
-def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[Row]:
+def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[TallyRow]:
     found = []
     for kind in all_kinds():
         counted = [_by_row(kind, column.before) for column in columns]
@@ -59,7 +59,7 @@ def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[Row]:
                 _tally(before.get(key, []), None if after is None else after.get(key, []))
                 for before, after in zip(counted, later, strict=True)
             ]
-            found.append(Row(kind.name, kind.letter, key, tallies))
+            found.append(TallyRow(kind.name, kind.letter, key, tallies))
     return found
 
 

@@ -34,7 +34,7 @@ class Question(msgspec.Struct, Generic[Key], frozen=True):
     weight: float = 1.0
 
 
-class Standing(msgspec.Struct, Generic[Key]):
+class TestState(msgspec.Struct, Generic[Key]):
     """What is known of a test. The p of `comparison` is that of the ratio being above the limit, by
     itself; `p` is its sequential p, which never grows from look to look, as a test of its cell;
     `look` is the last one that it was measured for."""
@@ -65,7 +65,7 @@ class Family(Generic[Key]):
         min_launches: int = 1,
         compare: Compare = paired_ratio,
     ) -> None:
-        self.cells = [[Standing(question) for question in cell] for cell in cells]
+        self.cells = [[TestState(question) for question in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
@@ -88,7 +88,7 @@ class Family(Generic[Key]):
             self._judge(standing)
         self._look += 1
 
-    def open(self) -> list[Standing[Key]]:
+    def open(self) -> list[TestState[Key]]:
         """The tests that more launches may decide, in the order of the cells."""
         if self._look >= self._design.looks:
             return []
@@ -100,7 +100,7 @@ class Family(Generic[Key]):
             if standing.word == "undecided" and standing.comparison is not None
         ]
 
-    def _compare(self, standing: Standing[Key], evidence: Callable[[Key], Evidence]) -> bool:
+    def _compare(self, standing: TestState[Key], evidence: Callable[[Key], Evidence]) -> bool:
         """Brings a test up to this look; whether there is anything new to judge."""
         known = evidence(standing.question.key)
         if known is None:
@@ -128,7 +128,7 @@ class Family(Generic[Key]):
         for standing, p in zip(tested, adjusted.tolist(), strict=True):
             standing.p_adjusted = p
 
-    def _judge(self, standing: Standing[Key]) -> None:
+    def _judge(self, standing: TestState[Key]) -> None:
         found, limit, p = standing.comparison, standing.question.limit, standing.p_adjusted
         if found is None or p is None:
             raise ValueError("a test without a comparison cannot be judged")
@@ -146,7 +146,7 @@ class Family(Generic[Key]):
             standing.reason = f"the ratio may be as large as {found.high:.3g}"
 
 
-def shown(cell: Sequence[Standing[Key]]) -> Standing[Key]:
+def shown(cell: Sequence[TestState[Key]]) -> TestState[Key]:
     """What a cell shows: of the violated tests, else of the undecided ones, else of all, the one
     with the largest ratio; at equal ratios the first."""
     violated = [one for one in cell if one.word == "violated"]
@@ -154,7 +154,7 @@ def shown(cell: Sequence[Standing[Key]]) -> Standing[Key]:
     return max(violated or undecided or cell, key=lambda one: one.suspicion())
 
 
-def _word(cell: Sequence[Standing[Key]]) -> Word:
+def _word(cell: Sequence[TestState[Key]]) -> Word:
     words = {one.word for one in cell}
     if "violated" in words:
         return "violated"

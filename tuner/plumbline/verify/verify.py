@@ -17,7 +17,7 @@ from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.sequential import Family, Question, Standing, shown
+from plumbline.verify.sequential import Family, Question, TestState, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Medians, Verdict
@@ -129,7 +129,7 @@ class Verification:
             min_launches=settings.min_launches,
         )
 
-    def _verdict(self, cell: Cell, row: Sequence[Standing[Candidate]]) -> Verdict:
+    def _verdict(self, cell: Cell, row: Sequence[TestState[Candidate]]) -> Verdict:
         standing = shown(row)
         candidate, found = standing.question.key, standing.comparison
         tested = found is not None and standing.p_adjusted is not None
@@ -187,7 +187,7 @@ def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
     return ratios or "no launch has both sides"
 
 
-def _repeat(standing: Standing[Candidate], index: Index) -> None:
+def _repeat(standing: TestState[Candidate], index: Index) -> None:
     """A deterministic platform: the ratio of the first launch, which all others must repeat; there
     is nothing to test."""
     ratios = _log_ratios(index, standing.question.key)
