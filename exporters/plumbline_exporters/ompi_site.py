@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline_db.records import Library
-from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint import rules_reader
+from plumbline_exporters import ompi_rules_reader, ompi_tuned
 
 OWN_DECISION = "ignore"  # the value of a knob with which the library decides by itself
 MARK = "tuned"  # the comment behind a rule that is a winner's
@@ -38,7 +37,7 @@ def joined(
 ) -> dict[str, dict[int, list[SiteRule]]]:
     """`ours` over the rules of the file `text`. Of a file that is not whole the library takes
     nothing."""
-    file = rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
+    file = ompi_rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
     if file.error:
         file.sections.clear()
     found: dict[str, dict[int, list[SiteRule]]] = {}
@@ -71,7 +70,7 @@ class _Site:
     `sizes` those of messages."""
 
     def __init__(
-        self, file: rules_reader.RulesFile, collective: ompi_tuned.Collective, *, unsafe: bool
+        self, file: ompi_rules_reader.RulesFile, collective: ompi_tuned.Collective, *, unsafe: bool
     ) -> None:
         self._file = file
         self._collective = collective

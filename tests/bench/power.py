@@ -7,8 +7,8 @@ last finished one of the database; without a database the one beside this file),
 product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
 launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
-(campaign/acceptance.py). Two rules: a cell is refused when it is known to be slower than the tolerance
-allows, or when it is not known not to be. Asserts nothing."""
+(campaign/acceptance.py). Two rules: a cell is refused when it is known to be slower than the
+tolerance allows, or when it is not known not to be. Asserts nothing."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import msgspec
 from plumbline_exporters import ompi_han
 from plumbline_exporters.lint.finding import Context, Finding
 from plumbline_exporters.lint.ompi_rules import UNTUNED_IDS, function_of
-from plumbline_exporters.lint.rules_reader import COLLECTIVES
+from plumbline_exporters.ompi_rules_reader import COLLECTIVES
 
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")

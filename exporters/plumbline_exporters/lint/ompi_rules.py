@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint.finding import Context, Finding, LintTarget
-from plumbline_exporters.lint.rules_reader import (
+from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
+from plumbline_exporters.ompi_rules_reader import (
     HEADER,
     Block,
     Rule,
@@ -17,7 +18,6 @@ from plumbline_exporters.lint.rules_reader import (
     looking_up,
     read,
 )
-from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
 _FUNCTIONS = {one.rule_id: name for name, one in ompi_tuned.COLLECTIVES.items()}

@@ -11,7 +11,6 @@ import pytest
 from plumbline.applied import apply
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Library
-from plumbline_exporters.lint import rules_reader
 from plumbline_exporters.ompi_tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters.bundles import everywhere, tuned, variant

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from plumbline.overlap import benches, suite
+from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT
 
@@ -54,7 +55,7 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 def test_a_barrier_has_one_size() -> None:
-    settings = suite.OverlapSettings(2, sizes=(64, 128), work_ns=(1000,))
+    settings = OverlapSettings(2, sizes=(64, 128), work_ns=(1000,))
     text = suite.plan(settings, "collective:MPI_Ibarrier").text()
     assert text.count("overlap id=") == 1 and "bytes=0" in text and "MPI_Barrier" in text
     assert suite.plan(settings, "ring:2").text().count("requests=2") == 2

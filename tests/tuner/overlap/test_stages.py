@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.measure.launches import Laboratory
 from plumbline.overlap import duration, suite
-from plumbline.overlap.suite import OverlapSettings
+from plumbline.overlap.settings import OverlapSettings
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.overlap.suite import OverlapSettings, suite_of
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.suite import suite_of
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap, OverlapLatency

@@ -147,6 +147,7 @@ def command(
     )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap.settings import LAUNCHES, OverlapSettings
     from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -158,7 +159,7 @@ def command(
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = names.names(benches, groups=True) if benches else names.QUICK
-    settings = suite.OverlapSettings(
+    settings = OverlapSettings(
         nprocs or place.NPROCS,
         chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
@@ -168,7 +169,7 @@ def command(
         1000 * test_us,
         AS_IT_IS,
         triples,
-        launches or (1 if quick else suite.LAUNCHES),
+        launches or (1 if quick else LAUNCHES),
         seed,
         adaptive=not (quick or full or sizes or work),
     )

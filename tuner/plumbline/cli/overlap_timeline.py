@@ -101,6 +101,7 @@ def command(
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap.settings import OverlapSettings
     from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -115,7 +116,7 @@ def command(
     where = place.settings(campaign_file, asked)
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
-    wanted = suite.OverlapSettings(
+    wanted = OverlapSettings(
         where.ranks.nprocs,
         chosen,
         (size,),

@@ -19,7 +19,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 if TYPE_CHECKING:
-    from plumbline.overlap.suite import OverlapSettings
+    from plumbline.overlap.settings import OverlapSettings
     from plumbline.settings import Settings as CampaignSettings
     from plumbline.settings.workbench import Workbench
 

@@ -7,7 +7,8 @@ import msgspec
 
 from plumbline.measure import factors
 from plumbline.overlap import suite
-from plumbline.overlap.suite import OverlapResult, OverlapSettings
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.suite import OverlapResult
 from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database

@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
-from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
+from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
 from plumbline.settings.workbench import Workbench
 from plumbline.system.machine import processing_units
@@ -29,29 +28,7 @@ from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency, Sui
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
-LAUNCHES = 5
 _LOAD_WORK = 100_000  # of each thread of `load`, at a time
-
-
-class OverlapSettings(msgspec.Struct, frozen=True):
-    """`launches` of each benchmark (names of benches.py), `triples` of each cell in them; `knobs`:
-    of the library, in force in all of them; `adaptive`: cells where nothing changes are not
-    measured; `loads`: numbers of threads of the benchmark `load`."""
-
-    nprocs: int
-    benches: tuple[str, ...] = benches.QUICK
-    sizes: tuple[int, ...] = ()
-    work_ns: tuple[int, ...] = ()
-    kernel: str = "registers"
-    aid: Aid = "none"
-    test_ns: int = 0
-    knobs: Configuration = Configuration()
-    triples: int = 50
-    launches: int = LAUNCHES
-    seed: int = 1
-    command: str = "overlap"
-    adaptive: bool = False
-    loads: tuple[int, ...] = ()
 
 
 class OverlapResult(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.overlap.suite import OverlapSettings
+from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.records import Campaign, ProbeRecord
