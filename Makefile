@@ -103,6 +103,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	$(BIN)/ruff check $(PY_FOLDERS)
 	$(BIN)/ruff format --check $(PY_FOLDERS)
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)

@@ -49,7 +49,7 @@ def build_id(library: Library) -> str:
 
 def layout() -> Layout:
     """The layout in force: PLUMBLINE_PREFIX, else the checkout this file lies in, else the prefix
-    it is installed under (PREFIX/lib/plumbline/python/plumbline/paths.py)."""
+    it is installed under (PREFIX/lib/plumbline/python/plumbline/system/paths.py)."""
     named = os.environ.get("PLUMBLINE_PREFIX")
     if named:
         return _installed(Path(named).absolute())
