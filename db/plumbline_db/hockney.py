@@ -46,7 +46,7 @@ def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
             """INSERT INTO hockney VALUES (:campaign, :pair, :piece, :bytes_from, :bytes_to,
                    :alpha_seconds, :alpha_low, :alpha_high, :beta_seconds_per_byte, :beta_low,
                    :beta_high, :deviation, :launches)""",
-            [msgspec.structs.asdict(one) | {"campaign": campaign} for one in fitted],
+            [msgspec.structs.asdict(hockney) | {"campaign": campaign} for hockney in fitted],
         )
 
 

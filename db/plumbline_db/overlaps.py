@@ -13,7 +13,9 @@ from plumbline_db.records import Overlap, OverlapLatency, OverlapTrace, ProbeRec
 
 def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store them, inside the caller's transaction."""
-    cells = list(enumerate(one for one in records if isinstance(one, Overlap | OverlapTrace)))
+    cells = list(
+        enumerate(record for record in records if isinstance(record, Overlap | OverlapTrace))
+    )
     db.many(
         """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
@@ -55,12 +57,12 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
             if isinstance(one, OverlapTrace)
         ],
     )
-    latencies = [one for one in records if isinstance(one, OverlapLatency)]
+    latencies = [record for record in records if isinstance(record, OverlapLatency)]
     db.many(
         "INSERT INTO overlap_latency VALUES (:run, :position, :when, :ns)",
         [
-            {"run": run, "position": position, "when": one.when, "ns": blob(one.ns)}
-            for position, one in enumerate(latencies)
+            {"run": run, "position": position, "when": latency.when, "ns": blob(latency.ns)}
+            for position, latency in enumerate(latencies)
         ],
     )
 
@@ -88,8 +90,8 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
             {"run": run},
         )
     ]
-    start = [one for one in found if one.when == "start"]
-    return [*start, *cells, *(one for one in found if one.when == "end")]
+    start = [latency for latency in found if latency.when == "start"]
+    return [*start, *cells, *(latency for latency in found if latency.when == "end")]
 
 
 def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:

@@ -547,7 +547,7 @@ class Verdict(Record, frozen=True):
     @property
     def depends(self) -> bool:
         """Another way of use has another answer."""
-        words = {self.verdict, *(other.verdict for other in self.uses)}
+        words = {self.verdict, *(use.verdict for use in self.uses)}
         return {"holds", "violated"} <= words
 
     @property

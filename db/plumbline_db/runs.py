@@ -62,10 +62,10 @@ def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
     ids that they had."""
     with db.transaction():
         known = suite_rows.get(db, campaign)
-        time = 1 + max((one.parted for one in known.values()), default=0)
-        left = {one.name for one in known.values() if one.parted or one.stage == EXPLAINING}
+        time = 1 + max((suite.parted for suite in known.values()), default=0)
+        left = {suite.name for suite in known.values() if suite.parted or suite.stage == EXPLAINING}
         every = listing(db, campaign)
-        gone = [one for one in every if one.id not in kept and one.suite not in left]
+        gone = [run for run in every if run.id not in kept and run.suite not in left]
         for run in gone:
             suite = msgspec.structs.replace(known[run.suite], parted=time)
             db.rows(
@@ -76,7 +76,7 @@ def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
                     "id": run.id,
                 },
             )
-    return [one.id for one in gone]
+    return [run.id for run in gone]
 
 
 def run_id(campaign: str, suite: str, sequence: int) -> str:
@@ -298,7 +298,7 @@ def medians(
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
-    return [medians_of(found) for found in launch_samples(db, campaign, suites, use, sizes)]
+    return [medians_of(sample) for sample in launch_samples(db, campaign, suites, use, sizes)]
 
 
 def medians_of(found: LaunchSamples) -> Medians:

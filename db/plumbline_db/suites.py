@@ -47,9 +47,9 @@ def in_turn(db: Database, campaign: str, name: str) -> list[tuple[str, str]]:
     every = get(db, campaign)
     of = every[name]
     pairs = [
-        (msgspec.structs.replace(one, arm="").name, one.name)
-        for one in every.values()
-        if one.arm == BESIDE
-        and (one.stage, one.round, one.parted) == (of.stage, of.round, of.parted)
+        (msgspec.structs.replace(suite, arm="").name, suite.name)
+        for suite in every.values()
+        if suite.arm == BESIDE
+        and (suite.stage, suite.round, suite.parted) == (of.stage, of.round, of.parted)
     ]
     return [(ours, beside) for ours, beside in pairs if ours in every]

@@ -114,13 +114,13 @@ def tried(winner: Winner) -> list[str]:
     """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
     (1.6 at least), …`."""
     by_data: dict[str, list[str]] = {}
-    for one in winner.tried:
-        data = f"{one.type}/{one.op}" if one.op else one.type
+    for tried in winner.tried:
+        data = f"{tried.type}/{tried.op}" if tried.op else tried.type
         binding = {"user": " bound as mpirun does by itself", "": ""}.get(
-            one.binding, f" bound to {one.binding}"
+            tried.binding, f" bound to {tried.binding}"
         )
         by_data.setdefault(data + binding, []).append(
-            f"{one.use} {one.speedup:.2f} ({one.worst_low:.2f} at least)"
+            f"{tried.use} {tried.speedup:.2f} ({tried.worst_low:.2f} at least)"
         )
     return [f"with {data}: {', '.join(uses)}" for data, uses in by_data.items()]
 

@@ -67,7 +67,7 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     family="mpich",
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = [one for one in bundle.winners if mpich_coll.algorithm(one) is not None]
+    chosen = [winner for winner in bundle.winners if mpich_coll.algorithm(winner) is not None]
     if not chosen:
         return {}
     algorithms, compositions = tables(bundle.library)

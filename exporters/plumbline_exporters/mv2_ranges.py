@@ -93,7 +93,7 @@ def queue_is_short(values: Mapping[str, str]) -> bool:
     """Whether an eager message and its end are known to fill more than half of the queue, with
     which MPI_Init fails."""
     found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
-    eager, queue = (int(one[1]) * _UNITS[one[2].lower()] if one else None for one in found)
+    eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
     return eager is not None and queue is not None and eager + 1 > queue // 2
 
 

@@ -139,13 +139,13 @@ def read(text: str, *, second: bool = True) -> RulesFile:
 
 def _scan(text: str, at: int) -> Iterator[Number | Strange]:
     line, alone = 1 + text.count("\n", 0, at), True
-    for found in _WORD.finditer(text, at):
-        word = found[0]
-        if found.lastgroup == "number":
+    for match in _WORD.finditer(text, at):
+        word = match[0]
+        if match.lastgroup == "number":
             word = word[:_MOST_DIGITS]
-        match found.lastgroup:
+        match match.lastgroup:
             case "number":
-                ends = text[found.end() : found.end() + 1].isdigit()
+                ends = text[match.end() : match.end() + 1].isdigit()
                 yield Number(_value(word), word, line, alone and word[0].isdigit(), ends)
                 alone = True
             case "strange":

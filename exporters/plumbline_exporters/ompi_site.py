@@ -88,8 +88,8 @@ class _Site:
         there = self._file.decision(self._collective.rule_id, nprocs, size)
         if self._collective.one_for_all_sizes:
             every = {
-                tuple(self._file.decision(self._collective.rule_id, nprocs, one))
-                for one in self.sizes
+                tuple(self._file.decision(self._collective.rule_id, nprocs, size))
+                for size in self.sizes
             }
             if len(every) > 1:
                 return SiteRule(size)

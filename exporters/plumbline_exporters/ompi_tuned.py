@@ -156,7 +156,7 @@ def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
     collective = COLLECTIVES[function]
     found = collective.algorithms
     for since, added in (((5, 0, 0), collective.since_5), (JSON_SINCE, collective.since_6)):
-        if any(one >= since for one in versions):
+        if any(version >= since for version in versions):
             found += added
     return found
 

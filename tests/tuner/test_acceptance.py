@@ -18,7 +18,7 @@ from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.settings.campaign_file import load
-from plumbline.verify.sequential import Question, TestState
+from plumbline.verify.sequential import HypothesisState, Question
 from plumbline.verify.statistics import Comparison
 from plumbline_db import runs, suites
 from plumbline_db.connection import Database
@@ -235,7 +235,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(TestState(Question(trial, 1.05), comparison=undecided))
+        rows.append(HypothesisState(Question(trial, 1.05), comparison=undecided))
     _judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
     _judge_together(rows, logs, 0.95)

@@ -68,13 +68,13 @@ class Context(msgspec.Struct, frozen=True):
     def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
         versions = _STAND_INS.get(family, ())
-        ours = [one for one in self.known if one.family == family]
+        ours = [known for known in self.known if known.family == family]
         fitting = ours
         named = _named(self.library) if self.library else None
         if named is not None and named[0] == family:
             versions = (named[1],)
-            fitting = [one for one in ours if one.holds(named[1])]
-        others = [one for one in ours if one not in fitting]
+            fitting = [known for known in ours if known.holds(named[1])]
+        others = [known for known in ours if known not in fitting]
         return LintTarget(family, versions, tuple(fitting), tuple(others))
 
     def of_mpich(self) -> LintTarget:

@@ -44,9 +44,9 @@ def recognises(name: str, text: str) -> bool:
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
     words = [
-        _Word(found[0], number)
+        _Word(match[0], number)
         for number, line in enumerate(text.splitlines(), 1)
-        for found in _WORD.finditer(line.partition("#")[0])
+        for match in _WORD.finditer(line.partition("#")[0])
     ]
     if context.target("openmpi").every(lambda version: version < (5, 0, 0)):
         yield Finding(

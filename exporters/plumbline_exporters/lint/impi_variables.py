@@ -50,9 +50,11 @@ def read(value: str) -> list[AdjustEntry] | None:
 
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
-    last = {one.name: one for one in given}
+    last = {assignment.name: assignment for assignment in given}
     functions = {impi_ranges.knob(one): one for one in impi_ranges.FUNCTIONS}
-    yield from names.check([one for one in last.values() if one.name not in functions], target)
+    yield from names.check(
+        [assignment for assignment in last.values() if assignment.name not in functions], target
+    )
     for name, function in functions.items():
         one = last.get(name)
         if one is not None and one.value is not None:

@@ -24,8 +24,8 @@ def is_ours(name: str) -> bool:
 
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
-    last = {_full(one.name): one for one in given}
-    checked = [one for name, one in last.items() if name == one.name]
+    last = {_full(assignment.name): assignment for assignment in given}
+    checked = [assignment for name, assignment in last.items() if name == assignment.name]
     yield from names.check(checked, target)
     fallback = last.get(FALLBACK)
     if fallback is not None and fallback.value == "error":
@@ -34,11 +34,11 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
             f"{FALLBACK}=error ends programs at the first call that a choice does not fit, where "
             "the library would take another algorithm", "set it while measuring alone",
         )  # fmt: skip
-    for name, one in last.items():
+    for name, assignment in last.items():
         match = _ALGORITHM.match(name)
-        if match is None or one.value in (None, _AUTOMATIC):
+        if match is None or assignment.value in (None, _AUTOMATIC):
             continue
-        yield from _of_algorithm(match["collective"], one, last, target)
+        yield from _of_algorithm(match["collective"], assignment, last, target)
 
 
 def _full(name: str) -> str:

@@ -37,22 +37,25 @@ def check(
 ) -> Iterator[Finding]:
     """`prefix` is what the environment puts before a name."""
     guesses = _MOST_GUESSES
-    for one in assignments:
-        found = [known.parameters.get(one.name) for known in target.known]
+    for assignment in assignments:
+        found = [known.parameters.get(assignment.name) for known in target.known]
         there = [parameter for parameter in found if parameter is not None]
         if not there:
             guesses -= 1
-            yield from _unknown(one, target, prefix, guess=guesses >= 0)
+            yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
         elif all(parameter.dead for parameter in there):
             yield Finding(
-                one.line, "ignored", "dead-parameter",
-                f"{prefix}{one.name} changes nothing: {there[0].dead}", "leave it out",
+                assignment.line, "ignored", "dead-parameter",
+                f"{prefix}{assignment.name} changes nothing: {there[0].dead}", "leave it out",
             )  # fmt: skip
-        elif one.value is not None and not any(_takes(each, one.value) for each in there):
+        elif assignment.value is not None and not any(
+            _takes(each, assignment.value) for each in there
+        ):
             effect, what = _CONSEQUENCES[target.family]
             yield Finding(
-                one.line, effect, "no-such-value",
-                f"{prefix}{one.name}: {one.value!r} {what}", f"take {there[0].choices()}",
+                assignment.line, effect, "no-such-value",
+                f"{prefix}{assignment.name}: {assignment.value!r} {what}",
+                f"take {there[0].choices()}",
             )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from plumbline_exporters.ompi_rules_reader import (
 )
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
-_FUNCTIONS = {one.rule_id: name for name, one in ompi_tuned.COLLECTIVES.items()}
+_FUNCTIONS = {collective.rule_id: name for name, collective in ompi_tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
 # The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)

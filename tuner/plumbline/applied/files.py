@@ -55,7 +55,7 @@ def read(path: Path) -> FileAsItIs:
 
 def writable(found: FileAsItIs) -> None:
     """Raises PlumblineError where `replace` would fail, before anything is written."""
-    folder = next(one for one in found.real.parents if one.exists())
+    folder = next(parent for parent in found.real.parents if parent.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PlumblineError(
             f"{found.path} cannot be written: {folder} is not yours to write in; ask its owner, or "

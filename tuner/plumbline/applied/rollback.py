@@ -17,7 +17,7 @@ def names_in(root: Path) -> list[str]:
     if not root.is_dir():
         return []
     return sorted(
-        one.name for one in root.iterdir() if Store(root, one.name, shared=False).numbers()
+        path.name for path in root.iterdir() if Store(root, path.name, shared=False).numbers()
     )
 
 
@@ -54,9 +54,9 @@ def _rollback(
     for state in states:
         target = next(
             (
-                one
-                for one in (before.targets if before else [])
-                if one.path == str(state.found.path)
+                target
+                for target in (before.targets if before else [])
+                if target.path == str(state.found.path)
             ),
             None,
         )
@@ -82,9 +82,9 @@ def _rollback(
         previous=number,
         dry_run=dry_run,
         library=before.library.id if before else now.library.id if now else "",
-        campaigns=[one.campaign.id for one in before.sources] if before else [],
+        campaigns=[source.campaign.id for source in before.sources] if before else [],
         changes=[change for edit in edits if (change := edit.change) is not None],
-        files=[str(store.path(before.number) / one) for one in sorted(before.files)]
+        files=[str(store.path(before.number) / file) for file in sorted(before.files)]
         if before
         else [],
         notes=notes,

@@ -84,7 +84,7 @@ class Store:
     def numbers(self) -> list[int]:
         if not self.folder.is_dir():
             return []
-        return sorted(int(one.name) for one in self.folder.iterdir() if one.name.isdecimal())
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
     def sets(self, scope: str) -> list[Set]:
         """Those of one scope. Two may have their sets in one folder (--store)."""

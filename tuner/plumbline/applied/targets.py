@@ -52,28 +52,28 @@ def state(path: Path, name: str) -> TargetState:
 
 
 def in_force(states: Sequence[TargetState]) -> int:
-    return max((one.number for one in states), default=0)
+    return max((state.number for state in states), default=0)
 
 
 def require_untouched(store: Store, states: Sequence[TargetState], *, force: bool) -> None:
     """Raises PlumblineError, with what was changed, where our part is not what we wrote."""
-    for one in states:
-        if force or not one.number:
+    for state in states:
+        if force or not state.number:
             continue
-        known = store.read(one.number)
-        target = _target(known, one.found.path)
+        known = store.read(state.number)
+        target = _target(known, state.found.path)
         if target is None:
             raise PlumblineError(
-                f"{one.found.path} names set {one.number} in {store.folder}, which is not there; "
-                "take its lines out by hand, or --force"
+                f"{state.found.path} names set {state.number} in {store.folder}, which is not "
+                "there; take its lines out by hand, or --force"
             )
-        text = one.found.text
+        text = state.found.text
         mine = blocks.find(text, store.name)
         ours = mine.text if mine and target.kind == "lines" else text
         if ours != target.text:
-            diff = files.diff(one.found.path, target.text.encode(), files.bytes_of(ours))
+            diff = files.diff(state.found.path, target.text.encode(), files.bytes_of(ours))
             raise PlumblineError(
-                f"{one.found.path}: our lines were changed since they were written (below). Keep "
+                f"{state.found.path}: our lines were changed since they were written (below). Keep "
                 f"what is yours elsewhere, then --force\n{diff}"
             )
 

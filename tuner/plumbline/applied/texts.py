@@ -70,8 +70,8 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
     about = [
         quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
         *(
-            quoting.comment(f"campaign {one.id}, {one.nprocs} ranks")
-            for one in [*made.others, made.campaign]
+            quoting.comment(f"campaign {campaign.id}, {campaign.nprocs} ranks")
+            for campaign in [*made.others, made.campaign]
         ),
     ]
     match where.form:

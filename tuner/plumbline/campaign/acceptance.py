@@ -37,7 +37,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.sequential import Family, Question, TestState
+from plumbline.verify.sequential import Family, HypothesisState, Question
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
@@ -238,7 +238,7 @@ class Acceptance:
 
     def _measure(
         self, suite: Suite, trials: Sequence[Trial], environment: Mapping[str, str]
-    ) -> list[TestState[Trial]]:
+    ) -> list[HypothesisState[Trial]]:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.claims.tolerance
@@ -298,8 +298,8 @@ class Acceptance:
         series.advance(count)
         lab = self._lab
         times = {
-            _key(found.case): dict(zip(found.runs, found.ns, strict=True))
-            for found in runs.launch_samples(lab.db, lab.campaign, [suite.name], use=None)
+            _key(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
+            for sample in runs.launch_samples(lab.db, lab.campaign, [suite.name], use=None)
         }
         wrong = {
             _key(case): f"{check.outcome}: {check.detail}" if check.detail else check.outcome
@@ -332,13 +332,13 @@ class Acceptance:
     def _judged(
         self,
         winner: Winner,
-        rows: Sequence[TestState[Trial]],
+        rows: Sequence[HypothesisState[Trial]],
         held: Sequence[int],
         beyond: Collection[int],
     ) -> tuple[list[Winner], list[tuple[Winner, str]], list[tuple[Winner, str]]]:
         """The pieces of a winner that hold, those that do not, and those of the first that hold
         under a condition; it may take the sizes `beyond` its range where they need none."""
-        by_size: dict[int, list[TestState[Trial]]] = {}
+        by_size: dict[int, list[HypothesisState[Trial]]] = {}
         for row in rows:
             by_size.setdefault(row.question.key.target.bytes, []).append(row)
         obstacles = {size: self._obstacle(_of(by_size[size], foreign=False)) for size in held}
@@ -378,7 +378,7 @@ class Acceptance:
                 narrowed.append((piece, narrow))
         return kept, refused, narrowed
 
-    def _obstacle(self, rows: Sequence[TestState[Trial]]) -> str:
+    def _obstacle(self, rows: Sequence[HypothesisState[Trial]]) -> str:
         """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
         there the library does."""
         for row in rows:
@@ -394,8 +394,8 @@ class Acceptance:
                 return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
         return ""
 
-    def _tried(self, rows: Sequence[TestState[Trial]]) -> list[Tried]:
-        found: dict[Circumstance, list[TestState[Trial]]] = {}
+    def _tried(self, rows: Sequence[HypothesisState[Trial]]) -> list[Tried]:
+        found: dict[Circumstance, list[HypothesisState[Trial]]] = {}
         for row in rows:
             if row.comparison is not None:
                 found.setdefault(row.question.key.where, []).append(row)
@@ -403,9 +403,12 @@ class Acceptance:
         tried = []
         for where, those in found.items():
             comparisons = [row.comparison for row in those if row.comparison]
-            logs = [math.log(one.ratio) for one in comparisons]
+            logs = [math.log(comparison.ratio) for comparison in comparisons]
             # Of the mean: errors of sizes are their own.
-            halves = [math.log((one.high or math.inf) / one.ratio) for one in comparisons]
+            halves = [
+                math.log((comparison.high or math.inf) / comparison.ratio)
+                for comparison in comparisons
+            ]
             mean, half = sum(logs) / len(logs), math.hypot(*halves) / len(logs)
             tried.append(
                 Tried(
@@ -416,7 +419,7 @@ class Acceptance:
                     cells=len(those),
                     speedup=math.exp(-mean),
                     speedup_low=math.exp(-mean - half),
-                    worst_low=min(1 / (one.high or math.inf) for one in comparisons),
+                    worst_low=min(1 / (comparison.high or math.inf) for comparison in comparisons),
                 )
             )
         return tried
@@ -427,7 +430,7 @@ def _is_known(winner: Winner, known: Winner) -> bool:
     return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
 
 
-def _of(rows: Sequence[TestState[Trial]], *, foreign: bool) -> list[TestState[Trial]]:
+def _of(rows: Sequence[HypothesisState[Trial]], *, foreign: bool) -> list[HypothesisState[Trial]]:
     return [row for row in rows if row.question.key.foreign == foreign]
 
 
@@ -436,28 +439,28 @@ def candidate_of(winner: Winner) -> Candidate:
 
 
 def _judge_together(
-    rows: Sequence[TestState[Trial]],
+    rows: Sequence[HypothesisState[Trial]],
     logs: Mapping[Trial, Mapping[int, float]],
     confidence: float,
 ) -> None:
     """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
     launch. They hold if their mean does, but for one whose own ratio is above the limit, or may be
     above twice the tolerance."""
-    groups: dict[tuple[int, Circumstance], list[TestState[Trial]]] = {}
+    groups: dict[tuple[int, Circumstance], list[HypothesisState[Trial]]] = {}
     for row in rows:
         trial = row.question.key
         if row.word == "undecided" and row.comparison is not None and not trial.beyond:
             groups.setdefault((trial.winner, trial.where), []).append(row)
-    for those in groups.values():
-        times = [logs[row.question.key] for row in those]
+    for group in groups.values():
+        times = [logs[row.question.key] for row in group]
         launches = sorted(set[int]().union(*times))
         means = [
             sum(known) / len(known)
             for launch in launches
-            if (known := [one[launch] for one in times if launch in one])
+            if (known := [time[launch] for time in times if launch in time])
         ]
         joint = paired_ratio(means, confidence)
-        for row in those:
+        for row in group:
             limit = row.question.limit
             if joint.high is None or joint.high > limit or row.comparison is None:
                 continue
@@ -487,19 +490,22 @@ def _hopeless(
     return found
 
 
-def _shared_out(rows: Sequence[TestState[Trial]], winners: int) -> list[set[int]]:
+def _shared_out(rows: Sequence[HypothesisState[Trial]], winners: int) -> list[set[int]]:
     """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
     several are, the fastest has it."""
-    cells: dict[tuple[int, Target], list[TestState[Trial]]] = {}
+    cells: dict[tuple[int, Target], list[HypothesisState[Trial]]] = {}
     for row in rows:
         trial = row.question.key
         if trial.beyond:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
-    for (winner, target), those in cells.items():
-        found = [row.comparison for row in those]
-        if all(one is not None and one.high is not None and one.high < 1 for one in found):
-            logs = [math.log(one.ratio) for one in found if one is not None]
+    for (winner, target), cell in cells.items():
+        found = [row.comparison for row in cell]
+        if all(
+            comparison is not None and comparison.high is not None and comparison.high < 1
+            for comparison in found
+        ):
+            logs = [math.log(comparison.ratio) for comparison in found if comparison is not None]
             mine = (sum(logs) / len(logs), winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]

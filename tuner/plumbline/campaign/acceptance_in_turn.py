@@ -81,8 +81,8 @@ def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> li
     touched = {winner.function for winner in winners}
     cells = [
         PlanCase(function, size)
-        for function, those in sizes.items()
-        for size in those
+        for function, its_sizes in sizes.items()
+        for size in its_sizes
         if function not in touched
     ]
     return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
@@ -132,8 +132,8 @@ def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[flo
         (case.function, case.bytes, case.use, (case.data or plan.data)): case for case in plan.cases
     }
     found: dict[PlanCase, list[float]] = {}
-    for one in runs.medians(lab.db, lab.campaign, [suite], use=None):
-        data = msgspec.structs.replace(plan.data, type=one.case.type, op=one.case.op)
-        case = own[one.case.function, one.case.bytes, one.case.use, data]
-        found[case] = one.seconds
+    for median in runs.medians(lab.db, lab.campaign, [suite], use=None):
+        data = msgspec.structs.replace(plan.data, type=median.case.type, op=median.case.op)
+        case = own[median.case.function, median.case.bytes, median.case.use, data]
+        found[case] = median.seconds
     return found

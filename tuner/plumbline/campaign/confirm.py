@@ -85,14 +85,18 @@ def confirm(
     if harm:
         again = suite.part("again")
         harm = _seen_again(lab, again, settings, environment, winners, anchors, left, harm)
-    strange = {cell: found for cell, found in harm.items() if not reaching(winners, cell, built_on)}
+    strange = {
+        cell: comparison
+        for cell, comparison in harm.items()
+        if not reaching(winners, cell, built_on)
+    }
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
         sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
-        harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
+        harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
-    astray = {one for one in lost if not reaching(winners, one, built_on)}
+    astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
     if astray:
         # A launch may fail by chance, and all winners of a kind pay for this too.
         lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
@@ -158,11 +162,13 @@ class _Looks:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
         unclear = [
             winner
-            for winner, found in zip(self._winners, self.speeds, strict=True)
-            if _unclear(found) and not any(is_part(winner, one) for one in self._known)
+            for winner, speed in zip(self._winners, self.speeds, strict=True)
+            if _unclear(speed) and not any(is_part(winner, one) for one in self._known)
         ]
         suspects = {
-            one.question.key for one in self._harm.open() if one.suspicion() > one.question.limit
+            state.question.key
+            for state in self._harm.open()
+            if state.suspicion() > state.question.limit
         }
         return suspects | {
             cell
@@ -174,9 +180,9 @@ class _Looks:
         """Cells that are slower than before: significant after correction for the number of cells
         and looks, and by more than the tolerance."""
         return {
-            one.question.key: one.comparison
-            for (one,) in self._harm.cells
-            if one.word == "violated" and one.comparison is not None
+            state.question.key: state.comparison
+            for (state,) in self._harm.cells
+            if state.word == "violated" and state.comparison is not None
         }
 
 
@@ -204,7 +210,7 @@ def speed(
     inside = [cell for cell, logs in ratios.items() if logs and deciding(winners, cell) is winner]
     if not inside:
         return None
-    by_launch = winner.variant != "default" and all(one in beside for one in inside)
+    by_launch = winner.variant != "default" and all(cell in beside for cell in inside)
     logs = beside if by_launch else ratios
     pairs = min(len(logs[cell]) for cell in inside)
     if pairs == 0:
@@ -233,7 +239,11 @@ def _seen_again(
     again.add(suite, settings.sampling.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
     found = slower_cells(measured, settings)
-    return {cell: one for cell, one in found.items() if one.low is None or one.low > 1}
+    return {
+        cell: comparison
+        for cell, comparison in found.items()
+        if comparison.low is None or comparison.low > 1
+    }
 
 
 def judge_winners(
@@ -259,13 +269,13 @@ def judge_winners(
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
-    for winner, found in zip(winners, speeds, strict=True):
-        gone_wrong = [one for one in lost if _reaches(winner, one, built_on)]
+    for winner, speed in zip(winners, speeds, strict=True):
+        gone_wrong = [cell for cell in lost if _reaches(winner, cell, built_on)]
         if gone_wrong:
-            where = ", ".join(f"{one.function} at {one.bytes} B" for one in sorted(gone_wrong))
+            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in sorted(gone_wrong))
             dropped.append((winner, f"no right result with it in force: {where}"))
             continue
-        hurt = [one for one in cells if one in slower and deciding(winners, one) is winner]
+        hurt = [cell for cell in cells if cell in slower and deciding(winners, cell) is winner]
         if hurt:
             worst = max(hurt, key=lambda one: slower[one].ratio)
             dropped.append(
@@ -275,15 +285,15 @@ def judge_winners(
         if winner.function == EVERY_FUNCTION:
             kept.append(winner)
             continue
-        if found is None:
+        if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        clearly = found.high is not None and found.high < 1
+        clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
         before = any(is_part(winner, one) for one in confirmed)
         known = before or any(is_part(winner, one) for one in faster)
-        if not clearly and not ((cured or known) and found.ratio <= 1):
-            dropped.append((winner, f"no gain is left cold: {_text(found)} times the default"))
+        if not clearly and not ((cured or known) and speed.ratio <= 1):
+            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
         if before:
@@ -292,9 +302,9 @@ def judge_winners(
         kept.append(
             msgspec.structs.replace(
                 winner,
-                speedup=1 / found.ratio,
-                speedup_low=1 / found.high if found.high else 1 / found.ratio,
-                speedup_high=1 / found.low if found.low else 1 / found.ratio,
+                speedup=1 / speed.ratio,
+                speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
+                speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
                 removes=removes,
             )
         )
@@ -309,7 +319,7 @@ def judge_winners(
         why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
         kept = [winner for winner in kept if winner not in blamed]
         dropped += [(winner, why) for winner in blamed]
-    astray = sorted(one for one in lost if not reaching(winners, one, built_on))
+    astray = sorted(cell for cell in lost if not reaching(winners, cell, built_on))
     if strange or astray:
         # Nothing but the files as a whole: the preload library stands before every call, and a
         # variable may change more than the function that it is for.
@@ -318,11 +328,11 @@ def judge_winners(
         else:
             worst = max(strange, key=lambda one: strange[one].ratio)
             text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
-        ours = [one for one in kept if one.variant != "default"]
+        ours = [winner for winner in kept if winner.variant != "default"]
         what = "the preload library" if ours else "the files as a whole"
         gone = ours or kept
-        kept = [one for one in kept if one not in gone]
-        dropped += [(one, f"{text}, and no winner reaches it but by {what}") for one in gone]
+        kept = [winner for winner in kept if winner not in gone]
+        dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
     return kept, dropped
 
 
@@ -350,7 +360,9 @@ def _reaches(winner: Winner, cell: Target, built_on: Mapping[str, Collection[str
 def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
     """Cells with this verdict as winners name them: the function, and `GUIDELINE@BYTES`."""
     return {
-        (one.function, f"{one.guideline}@{one.bytes}") for one in verdicts if one.verdict == word
+        (verdict.function, f"{verdict.guideline}@{verdict.bytes}")
+        for verdict in verdicts
+        if verdict.verdict == word
     }
 
 

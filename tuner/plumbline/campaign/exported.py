@@ -55,9 +55,9 @@ class Files:
         db, campaign = self._lab.db, self._campaign.id
         bundle = self._bundle(winners)
         written = write(bundle, self._formats)
-        for one in written:
-            exports.put(db, campaign, one)
-        current = {one.path for one in written}
+        for export in written:
+            exports.put(db, campaign, export)
+        current = {export.path for export in written}
         for old in exports.get(db, campaign):
             if old.path in current:
                 continue
@@ -92,20 +92,20 @@ class Files:
         texts(self._bundle([]), self._formats)
         kept: list[Winner] = []
         refused: list[tuple[Winner, str]] = []
-        for one in by_benefit(winners, sizes, weights):
+        for winner in by_benefit(winners, sizes, weights):
             try:
-                texts(self._bundle([*kept, one]), self._formats)
+                texts(self._bundle([*kept, winner]), self._formats)
             except PlumblineError as error:
-                alone = self._obstacle(one)
+                alone = self._obstacle(winner)
                 why = (
                     f"not exportable: {alone}"
                     if alone
                     else f"not exported beside the others: {error}"
                 )
-                refused.append((one, why))
+                refused.append((winner, why))
             else:
-                kept.append(one)
-        return [one for one in winners if one in kept], refused
+                kept.append(winner)
+        return [winner for winner in winners if winner in kept], refused
 
     def _obstacle(self, winner: Winner) -> PlumblineError | None:
         """Why files cannot hold it, be it the only one."""

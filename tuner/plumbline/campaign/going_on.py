@@ -44,7 +44,7 @@ def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> 
     if cut is not None or other_budget:
         campaigns.reopen(db, campaign.id)
     if cut is not None:
-        before = [one.id for one in runs.listing(db, campaign.id)]
+        before = [run.id for run in runs.listing(db, campaign.id)]
         for id in runs.part(db, campaign.id, kept=before[: before.index(cut.id)]):
             ranks.refused(id)
     # The budget is kept from where it makes a difference.

@@ -68,15 +68,15 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             f"campaign {campaign.id} was made for {library.id} ({library.fingerprint}), this is "
             f"{here.id} ({here.fingerprint}): name the other one (--mpi), or run a campaign for it"
         )
-    for one in written:
-        path = Path(one.path)
-        if not path.is_file() or _sha256(path) != one.sha256:
+    for export in written:
+        path = Path(export.path)
+        if not path.is_file() or _sha256(path) != export.sha256:
             force = " --force" if path.exists() else ""
             raise PlumblineError(
                 f"{path} is not the file that was confirmed; write it again with "
-                f"`plumbline export {one.format} --output {path.parent}{force}`"
+                f"`plumbline export {export.format} --output {path.parent}{force}`"
             )
-    paths = (Path(one.path) for one in written)
+    paths = (Path(export.path) for export in written)
     script = next((path for path in paths if path.name == env.FILE_NAME), None)
     if script is None and not chosen:
         raise PlumblineError(
@@ -163,7 +163,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
         )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))
-    return evidence.statements + [one.text for one in evidence.unproven]
+    return evidence.statements + [unproven.text for unproven in evidence.unproven]
 
 
 def _try(
@@ -176,9 +176,9 @@ def _try(
     if run.failure is not None:
         return proof.Failed(run.failure, run.stderr)
     return {
-        (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
-        for one in records
-        if isinstance(one, Check)
+        (plan.cases[record.case].function, plan.cases[record.case].bytes): record.outcome
+        for record in records
+        if isinstance(record, Check)
     }
 
 

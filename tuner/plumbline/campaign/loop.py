@@ -97,7 +97,7 @@ def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
     if not fixed:
         return
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
-    of_the_process = {one.knob for one in bench.space.setting}
+    of_the_process = {setting.knob for setting in bench.space.setting}
     for knob in bench.space.knobs().keys() - of_the_process:
         taken |= set(bench.family.in_environment({knob: ""}))
     refused = sorted((taken - site_rules.variables(bench)) & set(fixed))
@@ -124,9 +124,9 @@ def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) ->
     paid_later = oversubscribed and settings.start_scheme == BARRIER
     left_out = set(bench.guidelines.split.names()) if paid_later else set()
     return [
-        one
-        for one in bench.catalogue.variants
-        if one.name in tried[one.function] and one.name not in left_out
+        variant
+        for variant in bench.catalogue.variants
+        if variant.name in tried[variant.function] and variant.name not in left_out
     ]
 
 
@@ -151,7 +151,7 @@ class Loop:
         self._campaign = campaign
         self._settings = settings
         self._guidelines = chosen(bench, settings)
-        lab.aside.made_of = {one.variant: one.uses for one in bench.guidelines.patterns}
+        lab.aside.made_of = {pattern.variant: pattern.uses for pattern in bench.guidelines.patterns}
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
         self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
@@ -289,8 +289,8 @@ class Loop:
         """What is left without the winners that raised violations which no search has removed, and
         whether that is to be measured."""
         culprits = fixed.culprits(winners, table)
-        for one in culprits:
-            self._dropped("undone", one, "it raises more violations than it removes")
+        for culprit in culprits:
+            self._dropped("undone", culprit, "it raises more violations than it removes")
         self._rounds.refuse(culprits)
         left = ranges.measured(fixed.without(culprits, winners), self._sizes)
         return left, not fixed.stands(left)
@@ -421,9 +421,9 @@ class Loop:
             return [], list(current), True
         winners, refused = self._together(winners)
         while refused:
-            for one, why in refused:
-                self._dropped(suite.name, one, why)
-            left = self._replaced(winners, [one for one, _ in refused], fixed)
+            for winner, why in refused:
+                self._dropped(suite.name, winner, why)
+            left = self._replaced(winners, [winner for winner, _ in refused], fixed)
             winners, refused = self._together(self._accepted(left, fixed))
             if not winners:
                 return [], list(current), True
@@ -431,10 +431,10 @@ class Loop:
         environment = self._in_force(winners)
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         if missed := self._proven.missed(turn, winners, environment):
-            left = [one for one in winners if one not in missed]
+            left = [winner for winner in winners if winner not in missed]
             return self._replaced(left, missed, fixed), list(current), True
         if wrong := self._wrong(turn, winners, environment):
-            left = [one for one in winners if one not in wrong]
+            left = [winner for winner in winners if winner not in wrong]
             return self._replaced(left, wrong, fixed), list(current), True
         done = confirm(
             lab,
@@ -446,20 +446,20 @@ class Loop:
             winners,
             self._anchors,
             confirmed=self._confirmed,
-            faster=[one for one in winners if self._acceptance.shows_gain(one)],
+            faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
         self._confirmed = done.winners
-        for one, reason in done.dropped:
-            self._dropped(suite.name, one, reason)
+        for winner, reason in done.dropped:
+            self._dropped(suite.name, winner, reason)
         if done.dropped:
-            lost = [one for one, _ in done.dropped]
+            lost = [winner for winner, _ in done.dropped]
             return self._replaced(done.winners, lost, fixed), done.verdicts, True
         hurt = self._harm_in_turn(turn, done.winners, environment)
-        for one, reason in hurt:
-            self._dropped(_in_turn(turn).name, one, reason)
+        for winner, reason in hurt:
+            self._dropped(_in_turn(turn).name, winner, reason)
         if hurt:
-            lost = [one for one, _ in hurt]
-            left = [one for one in done.winners if one not in lost]
+            lost = [winner for winner, _ in hurt]
+            left = [winner for winner in done.winners if winner not in lost]
             return self._replaced(left, lost, fixed), done.verdicts, True
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
@@ -471,9 +471,9 @@ class Loop:
         if self._settings.ranks.simulate is not None:
             return []
         found = self._trials.wrong(turn, winners, environment)
-        for one, reason in found:
-            self._dropped(Suite("trial", turn).name, one, reason)
-        return [one for one, _ in found]
+        for winner, reason in found:
+            self._dropped(Suite("trial", turn).name, winner, reason)
+        return [winner for winner, _ in found]
 
     def _harm_in_turn(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -481,7 +481,7 @@ class Loop:
         """Of the winners that hold for whole launches those that are slower where a user stands."""
         if self._settings.ranks.simulate is not None:
             return []
-        own = [one for one in winners if one.function != EVERY_FUNCTION]
+        own = [winner for winner in winners if winner.function != EVERY_FUNCTION]
         return acceptance_in_turn.harm(
             self._lab,
             _in_turn(turn),
@@ -489,7 +489,7 @@ class Loop:
             self._settings,
             environment,
             winners,
-            [one for one in own if not self._acceptance.fits(one)],
+            [winner for winner in own if not self._acceptance.fits(winner)],
             self._sizes,
             placement=self._lab.starter.plain,
             crowded=self._campaign.oversubscribed,
@@ -552,16 +552,17 @@ class Loop:
         removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
-                one, removes=[name for name in one.removes if (one.function, name) in removed]
+                winner,
+                removes=[name for name in winner.removes if (winner.function, name) in removed],
             )
-            for one in winners
+            for winner in winners
         ]
         self._keep_settings()
         finished = msgspec.structs.replace(self._campaign, state="finished", finished=now())
         # The same rules once more, beside them what the confirmation found out about the winners.
         self._campaign = finished
         self._files.finish(finished, winners)
-        after = [msgspec.structs.replace(one, stage="after") for one in current]
+        after = [msgspec.structs.replace(verdict, stage="after") for verdict in current]
         if self._settings.ranks.simulate is None and winners:
             environment = self._files.environment()
             only = self._only_in_loops

@@ -52,7 +52,7 @@ def look(
     all of its cells in a loop of calls, not only those that are violated; `only` were violated in
     loops before."""
     uses = other_uses(settings, crowded=crowded)
-    violated = _cases_of([*only, *(one for one in table if one.verdict == "violated")])
+    violated = _cases_of([*only, *(verdict for verdict in table if verdict.verdict == "violated")])
     every = tables.cases(guidelines, settings)
     wanted = {
         use: every
@@ -108,7 +108,7 @@ def _verdicts(
             design=Design((settings.sampling.launches,), (1.0,)),
         ),
     )
-    medians = [runs.medians_of(one) for one in samples]
+    medians = [runs.medians_of(sample) for sample in samples]
     table.look(Look(medians, [suite], samples=samples))
     return [verdict for verdict in table.verdicts() if verdict.ratio is not None]
 
@@ -121,7 +121,9 @@ def _cell(verdict: Verdict) -> _Cell:
 
 
 def _joined(table: Sequence[Verdict], found: Mapping[str, Sequence[Verdict]]) -> Elsewhere:
-    by_use = {use: {_cell(verdict): verdict for verdict in those} for use, those in found.items()}
+    by_use = {
+        use: {_cell(verdict): verdict for verdict in verdicts} for use, verdicts in found.items()
+    }
     joined = [
         msgspec.structs.replace(
             verdict,
@@ -135,8 +137,8 @@ def _joined(table: Sequence[Verdict], found: Mapping[str, Sequence[Verdict]]) ->
     ]
     violated = {_cell(verdict) for verdict in table if verdict.verdict == "violated"}
     only = [
-        msgspec.structs.replace(other, guideline=f"{other.guideline} ({LOOP})")
-        for cell, other in by_use.get(LOOP, {}).items()
-        if other.verdict == "violated" and cell not in violated
+        msgspec.structs.replace(verdict, guideline=f"{verdict.guideline} ({LOOP})")
+        for cell, verdict in by_use.get(LOOP, {}).items()
+        if verdict.verdict == "violated" and cell not in violated
     ]
     return Elsewhere(joined, only)

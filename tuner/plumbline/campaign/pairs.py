@@ -62,7 +62,8 @@ class Pairs:
             msgspec.structs.replace(case, variant="library")
             for case in left
             if any(
-                one.variant != "default" and holds(one, target_of(case)) for one in self._winners
+                winner.variant != "default" and holds(winner, target_of(case))
+                for winner in self._winners
             )
         ]
         touched = {winner.function for winner in self._winners}
@@ -96,10 +97,12 @@ class Pairs:
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         lab = self._lab
         found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
-        for one in runs.medians(lab.db, lab.campaign, [suite]):
-            if one.case.variant in found and not one.case.ranks:
-                target = Target(one.case.function, one.case.bytes)
-                found[one.case.variant][target] = dict(zip(one.runs, one.seconds, strict=True))
+        for median in runs.medians(lab.db, lab.campaign, [suite]):
+            if median.case.variant in found and not median.case.ranks:
+                target = Target(median.case.function, median.case.bytes)
+                found[median.case.variant][target] = dict(
+                    zip(median.runs, median.seconds, strict=True)
+                )
         return {
             target: [
                 math.log(found["default"][target][run] / seconds)

@@ -106,7 +106,7 @@ def prove(
     copies of files lie `within` a folder that all ranks see (None: this machine's own). What holds
     for the whole process is not asked about: `started_with` does."""
     proof = Proof()
-    winners = [one for one in winners if one.function != EVERY_FUNCTION]
+    winners = [winner for winner in winners if winner.function != EVERY_FUNCTION]
     short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
@@ -135,7 +135,9 @@ def prove(
                     cells = controls.working(canary, cells)
                 if cells:
                     plan = msgspec.structs.replace(short, cases=cells)
-                    own = _cells([one for one in by_library if canary.concerns(one)], sizes)
+                    own = _cells(
+                        [winner for winner in by_library if canary.concerns(winner)], sizes
+                    )
                     _check(try_out, f"library-{number}", plan, canary, proof, own)
                 elif canary.one_of:
                     text = f"{canary.name}: no measured size is in its range"
@@ -189,7 +191,7 @@ def _without_canary(
     proof: Proof,
 ) -> None:
     """Winners for which nothing is set that could be spoilt are not in force."""
-    left = [one for one in winners if not any(canary.concerns(one) for canary in canaries)]
+    left = [winner for winner in winners if not any(canary.concerns(winner) for canary in canaries)]
     for cell in _cells(left, sizes):
         proof.tried.append(cell)
         proof.missed.append(cell)
@@ -353,14 +355,16 @@ def _concerned(
     canary: Canary, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
 ) -> tuple[PlanCase, ...]:
     """A cell of each winner that it concerns; where one of several is enough, all in its range."""
-    mine = [one for one in winners if canary.concerns(one)]
+    mine = [winner for winner in winners if canary.concerns(winner)]
     if not canary.one_of:
         return _cells(mine, sizes)
     cells = [
-        PlanCase(one.function, size)
-        for one in mine
-        for size in sizes[one.function]
-        if max(one.bytes_from, canary.bytes_from) <= size <= min(one.bytes_to, canary.bytes_to)
+        PlanCase(winner.function, size)
+        for winner in mine
+        for size in sizes[winner.function]
+        if max(winner.bytes_from, canary.bytes_from)
+        <= size
+        <= min(winner.bytes_to, canary.bytes_to)
     ]
     return tuple(dict.fromkeys(cells))
 

@@ -63,10 +63,10 @@ class Proven:
             for problem in evidence.problems:
                 lab.tell("not in force", problem, suite)
             return [
-                one
-                for one in winners
-                if one.function != EVERY_FUNCTION
-                and proof.cell_of(one, self._sizes) in evidence.missed
+                winner
+                for winner in winners
+                if winner.function != EVERY_FUNCTION
+                and proof.cell_of(winner, self._sizes) in evidence.missed
             ]
         for statement in evidence.statements:
             lab.tell("in force", statement, suite)

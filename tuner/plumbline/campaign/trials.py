@@ -52,7 +52,9 @@ class Trials:
     ) -> list[tuple[Winner, str]]:
         """Those of `winners` with a wrong result where `environment` puts them in force, and what
         it was."""
-        fresh = [one for one in winners if not any(is_part(one, known) for known in self._right)]
+        fresh = [
+            winner for winner in winners if not any(is_part(winner, known) for known in self._right)
+        ]
         cases = {
             case: winner
             for winner in reversed(fresh)
@@ -82,7 +84,7 @@ class Trials:
                 found[case] = f"{check.outcome} result ({what}): {check.detail}"
         wrong = [(cases[case], why) for case, why in found.items()]
         culprits = [one for one in wrong if not _is_around_another(one[0], wrong)]
-        self._right += [one for one in fresh if not any(one is bad for bad, _ in wrong)]
+        self._right += [winner for winner in fresh if not any(winner is bad for bad, _ in wrong)]
         if not wrong:
             lab.tell(
                 "results checked",
@@ -104,7 +106,9 @@ def trials(
         unbounded = winner.bytes_to == UNBOUNDED_BYTES
         most = max(winner.bytes_from, _BEYOND * largest if unbounded else winner.bytes_to)
         here = PlanCase(function, most, least=winner.bytes_from)
-        kinds = dict.fromkeys(one.data for one in everywhere(settings, here, crowded=False))
+        kinds = dict.fromkeys(
+            circumstance.data for circumstance in everywhere(settings, here, crowded=False)
+        )
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION
             counts = most - winner.bytes_from + 1

@@ -44,15 +44,17 @@ class Acceptance(msgspec.Struct, frozen=True):
     notes: list[str] = []
 
     def of(self, winner: int, loop: str) -> WinnerInLoop | None:
-        found = (one for one in self.seen if (one.winner, one.loop) == (winner, loop))
+        found = (
+            in_loop for in_loop in self.seen if (in_loop.winner, in_loop.loop) == (winner, loop)
+        )
         return next(found, None)
 
     def count(self, loop: str, word: Word) -> int:
-        return sum(one.loop == loop and one.word == word for one in self.seen)
+        return sum(in_loop.loop == loop and in_loop.word == word for in_loop in self.seen)
 
     def slower(self) -> list[int]:
         """Winners that are slower in some loop."""
-        return sorted({one.winner for one in self.seen if one.word == "slower"})
+        return sorted({loop.winner for loop in self.seen if loop.word == "slower"})
 
 
 def run(
@@ -97,10 +99,10 @@ def run(
 def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
     if not found.winners:
         raise PlumblineError(f"campaign {found.campaign.id} has no winners: nothing to check")
-    chosen = [one for one in found.winners if not functions or one.function in functions]
-    unknown = set(functions) - {one.function for one in found.winners}
+    chosen = [winner for winner in found.winners if not functions or winner.function in functions]
+    unknown = set(functions) - {winner.function for winner in found.winners}
     if unknown:
-        known = dict.fromkeys(one.function for one in found.winners)
+        known = dict.fromkeys(winner.function for winner in found.winners)
         raise UsageError(
             f"campaign {found.campaign.id} has no winner of {', '.join(sorted(unknown))}; "
             f"it has of {', '.join(known)}"
@@ -124,9 +126,9 @@ def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
             "to check"
         )
     most = {
-        function: whole(function, max(those), 1, settings.ranks.nprocs)
-        for function, those in sizes.items()
-        if those
+        function: whole(function, max(size), 1, settings.ranks.nprocs)
+        for function, size in sizes.items()
+        if size
     }
     return Wanted(
         winners=winners,
@@ -151,7 +153,7 @@ def _judged(
     fresh = max(pairs, PAIRS)
 
     def anew(slow: Sequence[Reading], count: int, seed: int, name: str) -> judge.Logs:
-        loops = [loop for loop in program.loops if loop in {one.loop for one in slow}]
+        loops = [loop for loop in program.loops if loop in {reading.loop for reading in slow}]
         times = sides.pairs(program, _of(offered, slow), loops, count, seed, name)
         return judge.log_ratios(times, winners)
 
@@ -168,15 +170,15 @@ def _judged(
 
 def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:
     """What is offered of them. A program may say more of a cell than it was asked."""
-    known = {one.cell for one in slow} | {
-        ProgramCell(one.cell.function, one.cell.bytes) for one in slow
+    known = {reading.cell for reading in slow} | {
+        ProgramCell(reading.cell.function, reading.cell.bytes) for reading in slow
     }
     return [cell for cell in offered if cell in known]
 
 
 def _wide(cells: Sequence[CellSeen]) -> list[str]:
     """Where most cells are too uncertain to say anything of use."""
-    widths = [one.seen.high / one.seen.low for one in cells if one.seen.low and one.seen.high]
+    widths = [cell.seen.high / cell.seen.low for cell in cells if cell.seen.low and cell.seen.high]
     if not widths or (width := numbers.median(widths)) < WIDE:
         return []
     return [
@@ -194,18 +196,18 @@ def _acceptance(
     notes: list[str],
 ) -> Acceptance:
     columns = [loop for program, _ in judged for loop in program.loops]
-    seen = [one for _, judgement in judged for one in judgement.winners]
+    seen = [winner for _, judgement in judged for winner in judgement.winners]
     return Acceptance(
         campaign=found.campaign.id,
         winners=winners,
         loops=columns,
         seen=seen,
-        cells=[one for _, judgement in judged for one in judgement.cells],
+        cells=[cell for _, judgement in judged for cell in judgement.cells],
         unseen={
             loop: [
                 number
                 for number in range(len(winners))
-                if not any((one.winner, one.loop) == (number, loop) for one in seen)
+                if not any((in_loop.winner, in_loop.loop) == (number, loop) for in_loop in seen)
             ]
             for loop in columns
         },

@@ -77,7 +77,8 @@ class Imb:
             raise Unreadable(f"that is no output of IMB: {stdout.strip()[-300:]!r}")
         totals = _OLD_TOTALS if int(year[1]) < _FIRST_OF_BLOCKS else frozenset()
         data = {
-            name: (found[1] if (found := one.search(stdout)) else "") for name, one in _DATA.items()
+            name: (found[1] if (found := pattern.search(stdout)) else "")
+            for name, pattern in _DATA.items()
         }
         seconds: dict[Reading, float] = {}
         _, *parts = _SECTION.split(stdout)

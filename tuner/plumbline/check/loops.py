@@ -68,9 +68,9 @@ class Loops:
         except (OSError, ValueError) as error:
             raise Unreadable(f"it has written no times ({error})") from error
         return {
-            Reading(one.loop, _cell(one.case)): one.us / 1e6
-            for one in found
-            if one.us is not None and one.us > 0
+            Reading(line.loop, _cell(line.case)): line.us / 1e6
+            for line in found
+            if line.us is not None and line.us > 0
         }
 
 

@@ -118,7 +118,7 @@ def find(folder: Path | None) -> dict[str, Path]:
             on_path = shutil.which(name)
             places = [Path(on_path)] if on_path else []
         else:
-            places = [one for one in sorted(folder.rglob(name)) if shutil.which(str(one))]
+            places = [path for path in sorted(folder.rglob(name)) if shutil.which(str(path))]
         if places:
             found[function] = places[0].absolute()
     if folder is not None and not found:

@@ -223,9 +223,9 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
         raise PlumblineError(
             f"cannot create the folder {folder}: {error.strerror}; name another one"
         ) from error
-    for number, one in enumerate(raw):
+    for number, records in enumerate(raw):
         target = folder / f"{name}-{number:03d}.ndjson"
-        write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+        write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
 
 
 def sizes_of(text: str, option: str = "--sizes") -> list[int]:
@@ -271,7 +271,7 @@ def specs_of(text: str) -> list[str]:
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
     from plumbline_db.errors import UsageError
 
-    known = [one.name for one in catalogue.functions]
+    known = [function.name for function in catalogue.functions]
     unknown = [name for name in functions if name not in known]
     if unknown:
         raise UsageError(

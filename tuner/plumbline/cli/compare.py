@@ -147,10 +147,10 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
         yield "all recorded factors are equal" + ("" if together else ", but time and load")
         return
     yield "what differs between A and B, and so may be what the ratios show:"
-    for one in differences:
-        yield f"  {one.factor}: " + "; ".join(
+    for difference in differences:
+        yield f"  {difference.factor}: " + "; ".join(
             f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
-            for value, names in one.values
+            for value, names in difference.values
         )
 
 
@@ -162,8 +162,8 @@ def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
         "not paired: the sides were measured at different times; what changed in the machine "
         "between them is in these ratios, and no p and no interval knows of it"
     )
-    for letter, one in (("A", a), ("B", b)):
-        yield f"  {letter}  {one.first} to {one.last}; {_load(one)}"
+    for letter, conditions in (("A", a), ("B", b)):
+        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
     for text in load_differences(a, b):
         yield f"  the load differs: {text}"
 
@@ -271,8 +271,8 @@ def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(found)
     document |= {"a": side(a) | document["a"], "b": side(b) | document["b"]}
     document["differences"] = [
-        {"factor": one.factor, "a": one.values[0][0], "b": one.values[1][0]}
-        for one in found.differences
+        {"factor": difference.factor, "a": difference.values[0][0], "b": difference.values[1][0]}
+        for difference in found.differences
     ]
     document["lines"] = [
         msgspec.to_builtins(line.cell)

@@ -69,7 +69,7 @@ def command(
     if library:
         check_library(library)
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
-    linted = [one for path in files for one in disk.lint(path, context, format_name)]
+    linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
     if as_json:
         common.print_json([msgspec.to_builtins(one) for one in linted])
     else:

@@ -178,7 +178,7 @@ def command(
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, configuration=one) for one in hot),
+            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]

@@ -131,8 +131,8 @@ def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
         if cell.nrep is None:
             table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))
             continue
-        counts = " ".join(str(one.nrep) for one in cell.launches)
-        ended = ", ".join(dict.fromkeys(one.by for one in cell.launches))
+        counts = " ".join(str(launch.nrep) for launch in cell.launches)
+        ended = ", ".join(dict.fromkeys(launch.by for launch in cell.launches))
         worst = max(cell.launches, key=lambda one: one.nrep)
         values = "  ".join(map(_condition, worst.criteria))
         table.add_row(cell.function, str(cell.bytes), str(cell.nrep), counts, ended, values)

@@ -163,7 +163,7 @@ def command(
         nprocs or place.NPROCS,
         chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
-        tuple(sorted({1000 * one for one in microseconds})) or every_work,
+        tuple(sorted({1000 * microsecond for microsecond in microseconds})) or every_work,
         kernel,
         aids.chosen(aid, test_us),
         1000 * test_us,
@@ -181,7 +181,7 @@ def command(
         settings,
         nprocs=where.ranks.nprocs,
         knobs=settings_of.given(bench, pairs, where),
-        benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
+        benches=names.expanded(chosen, [function.name for function in bench.catalogue.functions]),
     )
     settings = aids.in_force(suite.with_loads(settings, bench), bench, where)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
@@ -238,18 +238,19 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     from plumbline.overlap import ranks
     from plumbline.overlap.benches import LOAD
 
-    of = [one for one in cells if one.bench == bench]
-    sizes = sorted({one.bytes for one in of})
+    of = [cell for cell in cells if cell.bench == bench]
+    sizes = sorted({result.bytes for result in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
     for size in sizes:
         table.add_column(_short(size), justify="right")
-    up = {one: one.threads if load else one.work_ns / 1000 for one in of}
+    up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {
-            one.median.bytes: one for one in ranks.spreads([one for one in of if up[one] == amount])
+            spread.median.bytes: spread
+            for spread in ranks.spreads([result for result in of if up[result] == amount])
         }
         table.add_row(
             f"{amount:g}",

@@ -155,9 +155,9 @@ def command(
     if trace is not None:
         common.write(trace, _trace_file(found[0], records[chosen[0]]))
     if as_json:
-        common.print_json({"id": row.id, "timelines": [_told(one) for one in found]})
+        common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in found]})
     else:
-        click.echo("\n\n".join("\n".join(_summary(one)) for one in found))
+        click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in found))
         for path in filter(None, (picture, trace)):
             click.echo(path)
     return 0

@@ -97,7 +97,7 @@ def command(
         common.print_json(_document(database, campaign, found))
     else:
         common.show(*_shown(database, campaign, found))
-    left = any((one.after or one.before).verdict == "violated" for one in found)
+    left = any((guideline.after or guideline.before).verdict == "violated" for guideline in found)
     return common.VIOLATIONS_FOUND if left else 0
 
 
@@ -192,19 +192,25 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
     with _open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
-        notes = [f"{one.kind}: {one.said}" for one in events.get(db, campaign.id)]
+        notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
-    for one in found:
-        table.add_row(one.guideline, one.bench, str(one.bytes), one.lhs, *_cells(one.before))
-        if kept and one.after is not None:
-            table.add_row("", "", "", "  after", *_cells(one.after))
-    texts = [f"search: {one.reason}" for one in tried] + notes
+    for guideline in found:
+        table.add_row(
+            guideline.guideline,
+            guideline.bench,
+            str(guideline.bytes),
+            guideline.lhs,
+            *_cells(guideline.before),
+        )
+        if kept and guideline.after is not None:
+            table.add_row("", "", "", "  after", *_cells(guideline.after))
+    texts = [f"search: {search.reason}" for search in tried] + notes
     for winner in kept:
         what = label(winner.variant, winner.configuration)
         gain = f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]"
         texts.append(f"winner: {what}: times of violated cells, default over winner: {gain}")
     if kept:
-        texts += ["exported:", *(f"  {one.path}" for one in files)]
+        texts += ["exported:", *(f"  {file.path}" for file in files)]
     return [table, Text("\n".join(texts))] if texts else [table]
 
 

@@ -92,11 +92,11 @@ def _lines(found: list[PairLatencies]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches"):
         table.add_column(name, justify="left" if name == "pair" else "right")
-    for one in found:
-        for line in one.lines:
+    for latencies in found:
+        for line in latencies.lines:
             beta = line.beta_seconds_per_byte
             table.add_row(
-                one.pair if line.piece == 0 else "",
+                latencies.pair if line.piece == 0 else "",
                 f"{line.bytes_from}–{line.bytes_to}",
                 _interval(line.alpha_seconds, line.alpha_low, line.alpha_high, 1e6),
                 _interval(beta, line.beta_low, line.beta_high, 1e9),
@@ -121,14 +121,14 @@ def _times(found: list[PairLatencies]) -> Table:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("bytes", justify="right")
-    for one in found:
-        table.add_column(f"{one.pair} µs", justify="right")
+    for latencies in found:
+        table.add_column(f"{latencies.pair} µs", justify="right")
         table.add_column("launches µs", justify="right")
-    sizes = sorted({trips.bytes for one in found for trips in one.half_trips})
+    sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})
     for size in sizes:
         row = [str(size)]
-        for one in found:
-            seconds = next((t.seconds for t in one.half_trips if t.bytes == size), [])
+        for latencies in found:
+            seconds = next((t.seconds for t in latencies.half_trips if t.bytes == size), [])
             if not seconds:
                 row += ["", ""]
                 continue

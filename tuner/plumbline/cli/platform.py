@@ -61,11 +61,11 @@ def command(
         simulate = "ompi"
     values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
     given = {name: value for name, value in values.items() if value is not None}
-    asked = [one.settings for one in files.tasks(campaign_file, given, None)]
+    asked = [task.settings for task in files.tasks(campaign_file, given, None)]
     texts = {
-        simulation.platform(one.ranks.simulate, one.ranks.placement(None))
-        for one in asked
-        if one.ranks.simulate is not None
+        simulation.platform(settings.ranks.simulate, settings.ranks.placement(None))
+        for settings in asked
+        if settings.ranks.simulate is not None
     }
     if not texts:
         raise click.UsageError("the campaign file has no table `simulate`")
@@ -116,11 +116,11 @@ def _beside(found: Twin) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("bytes", "measured µs", "simulated µs", "off by"):
         table.add_column(name, justify="right")
-    for one in found.sizes:
+    for size in found.sizes:
         table.add_row(
-            str(one.bytes),
-            f"{1e6 * one.measured_seconds:.2f}",
-            f"{1e6 * one.simulated_seconds:.2f}",
-            f"{100 * one.error:+.0f} %",
+            str(size.bytes),
+            f"{1e6 * size.measured_seconds:.2f}",
+            f"{1e6 * size.simulated_seconds:.2f}",
+            f"{100 * size.error:+.0f} %",
         )
     return table

@@ -75,19 +75,19 @@ def _table(found: Application) -> Table:
     for name in ("calls", "seconds", "share", "not waiting"):
         table.add_column(name, justify="right")
     ranked = sorted(found.calls, key=lambda one: -one.seconds)
-    for one in ranked[:_ROWS]:
+    for calls in ranked[:_ROWS]:
         table.add_row(
-            one.function,
-            "?" if one.bytes is None else str(one.bytes),
-            str(one.nprocs),
-            "?" if one.nodes is None else str(one.nodes),
-            f"{one.calls:.6g}",
-            f"{one.seconds:.3g}",
-            f"{one.seconds / (spent or 1):.1%}",
-            f"{one.work_seconds:.3g}",
+            calls.function,
+            "?" if calls.bytes is None else str(calls.bytes),
+            str(calls.nprocs),
+            "?" if calls.nodes is None else str(calls.nodes),
+            f"{calls.calls:.6g}",
+            f"{calls.seconds:.3g}",
+            f"{calls.seconds / (spent or 1):.1%}",
+            f"{calls.work_seconds:.3g}",
         )
     if len(ranked) > _ROWS:
-        rest = sum(one.seconds for one in ranked[_ROWS:])
+        rest = sum(calls.seconds for calls in ranked[_ROWS:])
         table.add_row(f"{len(ranked) - _ROWS} more", "", "", "", "", f"{rest:.3g}")
     return table
 

@@ -79,7 +79,7 @@ def command(
     from plumbline_db.connection import Database
 
     bench = workbench(mpi_prefix)
-    known = [one.name for one in bench.catalogue.functions]
+    known = [function.name for function in bench.catalogue.functions]
     settings = checked(
         _overridden(quick_settings() if quick else full(known), options | {"seed": seed}), known
     )
@@ -144,7 +144,7 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     from rich.text import Text
 
     library, machine = report.library, report.machine
-    ranks = ", ".join(str(one) for one in report.settings.nprocs)
+    ranks = ", ".join(str(nproc) for nproc in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
     yield Text()
     yield _title(
@@ -170,7 +170,7 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     for one in report.missing:
         yield Text(f"not measured: {one}")
     if report.warnings:
-        yield Text("\n".join(["", *(f"warning: {one}" for one in report.warnings)]))
+        yield Text("\n".join(["", *(f"warning: {warning}" for warning in report.warnings)]))
     yield Text("\n".join(["", *_seconds(report)]))
 
 
@@ -239,7 +239,7 @@ def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) ->
 
 def _power(table: EffectTable) -> Table:
     grid = _grid()
-    effects = sorted({one.effect for one in table.power})
+    effects = sorted({power.effect for power in table.power})
     grid.add_column("ranks", justify="right")
     grid.add_column("cells of")
     grid.add_column("cells", justify="right")
@@ -248,9 +248,9 @@ def _power(table: EffectTable) -> Table:
     grid.add_column("found in 90 %", justify="right")
     for row in table.smallest:
         of = {
-            one.effect: one
-            for one in table.power
-            if (one.nprocs, one.size_class) == (row.nprocs, row.size_class)
+            power.effect: power
+            for power in table.power
+            if (power.nprocs, power.size_class) == (row.nprocs, row.size_class)
         }
         shares = [
             f"{100 * of[effect].share:.0f} % (+{of[effect].realised:.1f} %)"
@@ -259,7 +259,7 @@ def _power(table: EffectTable) -> Table:
             for effect in effects
         ]
         least = "none" if row.effect is None else f"{row.effect:g} % and more"
-        cells = max(one.cells for one in of.values())
+        cells = max(power.cells for power in of.values())
         grid.add_row(str(row.nprocs), row.size_class, str(cells), *shares, least)
     return grid
 
@@ -276,9 +276,9 @@ def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings
     from plumbline.reproducibility.effects import design_of
 
     found = table.false_alarms
-    planted = sum(one.cells for one in table.power)
-    mean = sum(one.looks_launches * one.cells for one in table.power) / planted
-    at = ", ".join(str(one) for one in design_of(settings.effect_launches).launches)
+    planted = sum(power.cells for power in table.power)
+    mean = sum(power.looks_launches * power.cells for power in table.power) / planted
+    at = ", ".join(str(launch) for launch in design_of(settings.effect_launches).launches)
     right = found.looks_discoveries - found.looks_false_discoveries
     return (
         f"{name}: with looks at {at} launches {right} of {planted} planted slow-downs are found "

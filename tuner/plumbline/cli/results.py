@@ -73,7 +73,7 @@ def command(
         if listing:
             every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
             if as_json:
-                common.print_json([msgspec.to_builtins(one) for one in every])
+                common.print_json([msgspec.to_builtins(campaign) for campaign in every])
             for one in [] if as_json else every:
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
@@ -131,7 +131,7 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
                 f"{file} has run no several campaigns in this database; `plumbline campaign "
                 f"{file}` runs it, `plumbline results --list` shows what there is"
             )
-        return [one.id for one in together]
+        return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id
     batch = None if campaign is not None else batches.of(db, last)
-    return [last] if batch is None else [one.id for one in batches.get(db, batch)]
+    return [last] if batch is None else [campaign.id for campaign in batches.get(db, batch)]

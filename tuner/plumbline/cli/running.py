@@ -219,7 +219,9 @@ def _held(ranks: Starter) -> str:
     """That they are placed otherwise than a plain mpirun does it."""
     if ranks.plain is None:
         return ""
-    own, plain = (" ".join(ranks.family.words(one)) for one in (ranks.placement, ranks.plain))
+    own, plain = (
+        " ".join(ranks.family.words(placement)) for placement in (ranks.placement, ranks.plain)
+    )
     return f"; started with {own}, so that launches are alike: not as a plain mpirun {plain}"
 
 

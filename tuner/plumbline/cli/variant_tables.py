@@ -36,8 +36,8 @@ CELL_COLUMNS = (
 
 def _columns_of_variant(variant: Variant) -> list[str]:
     parameters = ", ".join(
-        f"{one.name}={one.standard} ({', '.join(map(str, one.tries))})"
-        for one in variant.parameters
+        f"{parameter.name}={parameter.standard} ({', '.join(map(str, parameter.tries))})"
+        for parameter in variant.parameters
     )
     return [
         variant.name,
@@ -54,18 +54,22 @@ def catalogue(variants: Sequence[Variant]) -> Table:
     for name in ("function", *VARIANT_COLUMNS):
         table.add_column(name)
     previous = ""
-    for one in sorted(variants, key=lambda one: one.function):
-        table.add_row("" if one.function == previous else one.function, *_columns_of_variant(one))
-        previous = one.function
+    for variant in sorted(variants, key=lambda one: one.function):
+        table.add_row(
+            "" if variant.function == previous else variant.function, *_columns_of_variant(variant)
+        )
+        previous = variant.function
     return table
 
 
 def catalogue_page(variants: Sequence[Variant]) -> str:
     lines = []
-    for function in dict.fromkeys(one.function for one in variants):
+    for function in dict.fromkeys(variant.function for variant in variants):
         lines += ["", f"### {function}", *_markdown_head(VARIANT_COLUMNS)]
         lines += [
-            _markdown_row(_columns_of_variant(one)) for one in variants if one.function == function
+            _markdown_row(_columns_of_variant(variant))
+            for variant in variants
+            if variant.function == function
         ]
     return "\n".join(lines[1:])
 
@@ -102,7 +106,10 @@ def cells(measured: Sequence[BestOfCell]) -> Table:
 
 def cells_page(measured: Sequence[BestOfCell]) -> str:
     return "\n".join(
-        [*_markdown_head(CELL_COLUMNS), *(_markdown_row(_columns_of_cell(one)) for one in measured)]
+        [
+            *_markdown_head(CELL_COLUMNS),
+            *(_markdown_row(_columns_of_cell(cell)) for cell in measured),
+        ]
     )
 
 

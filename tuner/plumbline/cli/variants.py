@@ -91,31 +91,31 @@ def command(
     settings = [campaign_file.load(None, asked | {"nprocs": count or None}) for count in counts]
     bench = workbench(mpi_prefix, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
-    known = {one.function for one in bench.catalogue.variants}
+    known = {variant.function for variant in bench.catalogue.variants}
     if measure and not known.issuperset(functions):
-        bare = ", ".join(one for one in functions if one not in known)
+        bare = ", ".join(function for function in functions if function not in known)
         raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
-        one
-        for one in bench.catalogue.variants
-        if (not functions or one.function in functions) and kind in (None, one.kind)
+        variant
+        for variant in bench.catalogue.variants
+        if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not measure:
         if as_json:
-            common.print_json([msgspec.to_builtins(one) for one in chosen])
+            common.print_json([msgspec.to_builtins(variant) for variant in chosen])
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
         else:
             common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
-    wanted = functions or tuple(dict.fromkeys(one.function for one in chosen))
+    wanted = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     bench = msgspec.structs.replace(
         bench, catalogue=msgspec.structs.replace(bench.catalogue, variants=chosen)
     )
     cells = [
         cell
-        for one in settings
-        for cell in _best(bench, one, wanted, common.sizes_of(sizes), heats, launches)
+        for setting in settings
+        for cell in _best(bench, setting, wanted, common.sizes_of(sizes), heats, launches)
     ]
     if as_json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])

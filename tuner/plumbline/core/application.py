@@ -76,27 +76,27 @@ class Application(
 
     @property
     def collective_seconds(self) -> float:
-        return sum(one.seconds for one in self.calls)
+        return sum(call.seconds for call in self.calls)
 
     def on(self, nprocs: int, nodes: int) -> list[Calls]:
         """On communicators of these ranks, of a function and volume that can be measured."""
         return [
-            one
-            for one in self.calls
-            if (one.nprocs, one.nodes) == (nprocs, nodes) and one.bytes is not None
+            call
+            for call in self.calls
+            if (call.nprocs, call.nodes) == (nprocs, nodes) and call.bytes is not None
         ]
 
     def sizes(self, function: str, nprocs: int, nodes: int) -> list[int]:
         """The volumes that make up most of the function's work there, in order."""
         work: dict[int, float] = {}
-        for one in self.on(nprocs, nodes):
-            if one.function == function and one.bytes:
-                work[one.bytes] = work.get(one.bytes, 0.0) + one.work_seconds
+        for calls in self.on(nprocs, nodes):
+            if calls.function == function and calls.bytes:
+                work[calls.bytes] = work.get(calls.bytes, 0.0) + calls.work_seconds
         return sorted(heaviest(work)[:_MOST_SIZES])
 
     def functions(self, nprocs: int, nodes: int) -> list[str]:
         """Those that are called there with some volume, in order."""
-        return sorted({one.function for one in self.on(nprocs, nodes) if one.bytes})
+        return sorted({calls.function for calls in self.on(nprocs, nodes) if calls.bytes})
 
 
 def read(path: Path) -> Application:
@@ -109,9 +109,9 @@ def read(path: Path) -> Application:
         raise UsageError(
             f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
         ) from error
-    for number, one in enumerate(found.calls):
-        times = (one.calls, one.seconds, one.fastest_seconds, one.work_seconds)
-        if one.nprocs < 1 or min(times) < 0 or (one.bytes or 0) < 0 or not one.function:
+    for number, call in enumerate(found.calls):
+        times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)
+        if call.nprocs < 1 or min(times) < 0 or (call.bytes or 0) < 0 or not call.function:
             raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
     return found
 
@@ -127,7 +127,7 @@ def write(path: Path, found: Application) -> None:
 
 def require(found: Application, nprocs: int, nodes: int) -> None:
     """Raises UsageError, with what there is, where nothing was called on such communicators."""
-    if any(one.bytes for one in found.on(nprocs, nodes)):
+    if any(calls.bytes for calls in found.on(nprocs, nodes)):
         return
     raise UsageError(
         f"the profile has no calls on communicators of {nprocs} ranks on {counted(nodes, 'node')}; "
@@ -140,10 +140,10 @@ def require(found: Application, nprocs: int, nodes: int) -> None:
 def shapes(found: Application) -> list[tuple[str, float]]:
     """Communicators in words, with their shares of the work, the largest share first."""
     work: dict[str, float] = {}
-    for one in found.calls:
-        where = counted(one.nprocs, "rank")
-        where += f" on {counted(one.nodes, 'node')}" if one.nodes else " of two groups"
-        work[where] = work.get(where, 0.0) + one.work_seconds
+    for call in found.calls:
+        where = counted(call.nprocs, "rank")
+        where += f" on {counted(call.nodes, 'node')}" if call.nodes else " of two groups"
+        work[where] = work.get(where, 0.0) + call.work_seconds
     total = sum(work.values()) or 1.0
     return sorted(((name, part / total) for name, part in work.items()), key=lambda one: -one[1])
 
@@ -155,12 +155,12 @@ def weights(
     of these ranks; 0 for what the application does not call. A call counts for the measured size
     that is nearest, as a factor, if it is within reach."""
     calls = found.on(nprocs, nodes)
-    total = sum(one.work_seconds for one in calls) or 1.0
-    shares = {(function, size): 0.0 for function, those in sizes.items() for size in those}
-    for one in calls:
-        size = nearest(one.bytes or 0, sizes.get(one.function, ()))
+    total = sum(call.work_seconds for call in calls) or 1.0
+    shares = {(function, size): 0.0 for function, its_sizes in sizes.items() for size in its_sizes}
+    for call in calls:
+        size = nearest(call.bytes or 0, sizes.get(call.function, ()))
         if size is not None:
-            shares[one.function, size] += one.work_seconds / total
+            shares[call.function, size] += call.work_seconds / total
     return shares
 
 
@@ -180,7 +180,7 @@ def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | No
     if weights is None:
         return list(targets)
     heavy = {cell: place for place, cell in enumerate(heaviest(weights))}
-    known = [one for one in targets if (one.function, one.bytes) in heavy]
+    known = [target for target in targets if (target.function, target.bytes) in heavy]
     return sorted(known, key=lambda one: heavy[one.function, one.bytes])
 
 

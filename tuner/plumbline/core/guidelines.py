@@ -135,7 +135,7 @@ class Guidelines(GuidelineEntry, frozen=True):
         return Guidelines(
             self.monotony,
             self.split,
-            [one for one in self.patterns if wanted(one)],
+            [pattern for pattern in self.patterns if wanted(pattern)],
             self.rank if self.rank and wanted(self.rank) else None,
             self.overlap,
             self.nonblocking,

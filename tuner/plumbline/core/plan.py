@@ -182,7 +182,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def harness(self) -> tuple[str, ...]:
         """The functions of the library that the harness calls around those that it times."""
-        uses = {one.use or self.use for one in self.cases} or {self.use}
+        uses = {case.use or self.use for case in self.cases} or {self.use}
         own = bool(self.plain) or ("" in uses and self.sync == "barrier")
         return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
 
@@ -228,8 +228,10 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" ranks={case.ranks}" if case.ranks else "")
                 + (f" use={_value(case.use)}" if case.use else "")
             )
-        lines += [f"pingpong bytes={one.bytes} reps={one.reps}" for one in self.pingpongs]
-        lines += [one.line(number) for number, one in enumerate(self.overlaps)]
+        lines += [
+            f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
+        ]
+        lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
         return "\n".join(lines) + "\n"
 
     def _how_often_called(self, case: PlanCase) -> str:

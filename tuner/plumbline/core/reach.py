@@ -70,7 +70,7 @@ def named(hosts: Hosts) -> Hosts:
         raise UsageError(f"hosts: cannot read {path}: {error}") from error
     words = (line.partition("#")[0].split() for line in lines)
     # `name`, `name slots=4` (Open MPI), `name:4` (hydra).
-    names = [one[0].partition(":")[0] for one in words if one]
+    names = [word[0].partition(":")[0] for word in words if word]
     try:
         return msgspec.structs.replace(hosts, names=list(dict.fromkeys(names)), file="")
     except ValueError as error:

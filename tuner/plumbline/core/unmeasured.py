@@ -20,7 +20,7 @@ Unmeasured = Annotated[T, _MARK]
 def names(table: type[msgspec.Struct]) -> set[str]:
     """The keys of a table that are marked."""
     fields = msgspec.structs.fields(table)
-    return {one.name for one in fields if _MARK in getattr(one.type, "__metadata__", ())}
+    return {field.name for field in fields if _MARK in getattr(field.type, "__metadata__", ())}
 
 
 def identifying(table: msgspec.Struct) -> dict[str, Any]:

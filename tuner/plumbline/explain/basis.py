@@ -46,10 +46,10 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
         source = "the last plumbline pingpong on this machine with this library"
     if not lines:
         return None
-    pair = max({one.pair for one in lines}, key=_NEAR_TO_FAR.index)
-    used = in_force([one for one in lines if one.pair == pair])
-    trips = [one for one in table.half_trips(db, campaign.id, [SUITE.name]) if one.pair == pair]
-    measured = tuple((float(one.bytes), statistics.median(one.seconds)) for one in trips)
+    pair = max({line.pair for line in lines}, key=_NEAR_TO_FAR.index)
+    used = in_force([line for line in lines if line.pair == pair])
+    trips = [trip for trip in table.half_trips(db, campaign.id, [SUITE.name]) if trip.pair == pair]
+    measured = tuple((float(trip.bytes), statistics.median(trip.seconds)) for trip in trips)
     network = Network(_pieces(used), measured)
     medians = runs.medians(db, campaign.id, [SUITE.name])
     gamma = _gamma(medians)
@@ -61,7 +61,7 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
         network=Network(network.pieces, measured, gamma, gaps["out"], gaps["in"]),
         pair=pair,
         source=source,
-        deviation=statistics.fmean(one.deviation for one in used),
+        deviation=statistics.fmean(hockney.deviation for hockney in used),
         launches=used[0].launches,
         missing=missing,
     )
@@ -69,25 +69,25 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
 
 def in_force(lines: Sequence[Hockney]) -> list[Hockney]:
     """Of one class of pairs: the two pieces where the library changes protocol, else the line."""
-    pieces = sorted((one for one in lines if one.piece > 0), key=lambda one: one.bytes_from)
-    return pieces or [one for one in lines if one.piece == 0]
+    pieces = sorted((line for line in lines if line.piece > 0), key=lambda one: one.bytes_from)
+    return pieces or [line for line in lines if line.piece == 0]
 
 
 def _pieces(lines: Sequence[Hockney]) -> tuple[Piece, ...]:
     """Between two pieces the border is in the middle, as sizes double."""
     ends = [math.sqrt(a.bytes_to * b.bytes_from) for a, b in itertools.pairwise(lines)]
     return tuple(
-        Piece(end, one.alpha_seconds, one.beta_seconds_per_byte)
-        for one, end in zip(lines, [*ends, math.inf], strict=True)
+        Piece(end, line.alpha_seconds, line.beta_seconds_per_byte)
+        for line, end in zip(lines, [*ends, math.inf], strict=True)
     )
 
 
 def _gamma(medians: Sequence[Medians]) -> float | None:
     """Seconds a byte: the slope of a line through the reductions of all sizes."""
     found = {
-        one.case.bytes: statistics.median(one.seconds)
-        for one in medians
-        if one.case.function == INSIDE and one.case.variant == "default"
+        median.case.bytes: statistics.median(median.seconds)
+        for median in medians
+        if median.case.function == INSIDE and median.case.variant == "default"
     }
     if len(found) < hockney.LEAST_SIZES:
         return None
@@ -99,9 +99,9 @@ def _gamma(medians: Sequence[Medians]) -> float | None:
 def _gap(medians: Sequence[Medians], nprocs: int, network: Network, way: str) -> float | None:
     """Of a flood of p - 1 messages of next to nothing, what each but the first adds."""
     function, variant = FLOODS[way]
-    for one in medians:
-        if (one.case.function, one.case.variant) == (function, variant) and nprocs > 2:
-            block = one.case.bytes / nprocs
-            more = statistics.median(one.seconds) - network.message(block)
+    for median in medians:
+        if (median.case.function, median.case.variant) == (function, variant) and nprocs > 2:
+            block = median.case.bytes / nprocs
+            more = statistics.median(median.seconds) - network.message(block)
             return max(0.0, more / (nprocs - 2))
     return None

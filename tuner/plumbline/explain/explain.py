@@ -150,7 +150,8 @@ def _standards(library: Library, settings: Settings) -> Standards:
     except PlumblineError:
         return {}
     return {
-        one.name: {each.name: each.standard for each in one.parameters} for one in known.variants
+        variant.name: {each.name: each.standard for each in variant.parameters}
+        for variant in known.variants
     }
 
 
@@ -161,9 +162,9 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
     defaults = _defaults(db, report)
     searched = first_of(report.searches)
     violated: dict[Target, list[Verdict]] = {}
-    for one in report.before:
-        if one.verdict == "violated" and one.replaceable:
-            violated.setdefault(Target(one.function, one.bytes), []).append(one)
+    for verdict in report.before:
+        if verdict.verdict == "violated" and verdict.replaceable:
+            violated.setdefault(Target(verdict.function, verdict.bytes), []).append(verdict)
     reader = _Cells(report, settings, space, standards, basis)
     told = {
         target: traffic.default_sends(db, report.campaign.id, target, search.trials)
@@ -180,7 +181,7 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
         for target in sorted(violated.keys() | searched.keys())
         if target in defaults
     ]
-    functions = {one.function for one in cells}
+    functions = {cell.function for cell in cells}
     curves = [
         Point(target.function, target.bytes, seconds, reader.floor_seconds(target))
         for target, seconds in sorted(defaults.items())
@@ -229,9 +230,15 @@ class _Cells:
             bytes=target.bytes,
             default_seconds=default,
             violated=[
-                Violated(one.guideline, one.kind, one.rhs, one.ratio, default / one.ratio)
-                for one in violated
-                if one.ratio
+                Violated(
+                    verdict.guideline,
+                    verdict.kind,
+                    verdict.rhs,
+                    verdict.ratio,
+                    default / verdict.ratio,
+                )
+                for verdict in violated
+                if verdict.ratio
             ],
             default_is=same,
             told_by="messages" if asked else "time",
@@ -240,11 +247,13 @@ class _Cells:
             floor_seconds=least,
             default_over_floor=default / least if least else None,
             winner_over_floor=tuned / least if tuned and least else None,
-            candidates=[self._priced(target, one, default) for one in trials],
+            candidates=[self._priced(target, trial, default) for trial in trials],
         )
 
     def _won(self, winner: Winner, trials: Sequence[Trial], default: float) -> Won:
-        same = [one for one in trials if (one.variant, one.knobs) == _of(winner) and one.ratio]
+        same = [
+            trial for trial in trials if (trial.variant, trial.knobs) == _of(winner) and trial.ratio
+        ]
         seconds = default * same[0].ratio if same and same[0].ratio else None
         return Won(
             label(winner.variant, winner.configuration),
@@ -258,12 +267,12 @@ class _Cells:
         """The library's algorithms that have a model, then those without (decisions of another
         library are one of its algorithms each), then variants of ours that have one."""
         near = []
-        for one in trials:
-            known = self._followed(target, one) is not None
-            own = one.variant == "default"
-            if one.ratio and self._same(one) and (own or known):
+        for trial in trials:
+            known = self._followed(target, trial) is not None
+            own = trial.variant == "default"
+            if trial.ratio and self._same(trial) and (own or known):
                 rank = (0 if known else 1) if own else 2
-                near.append((rank, abs(math.log(one.ratio)), label(one.variant, one.knobs)))
+                near.append((rank, abs(math.log(trial.ratio)), label(trial.variant, trial.knobs)))
         return [name for *_, name in sorted(near)]
 
     def _same(self, trial: Trial) -> bool:
@@ -325,25 +334,30 @@ def _of(winner: Winner) -> tuple[str, dict[str, str]]:
 
 def _defaults(db: Database, report: Report) -> dict[Target, float]:
     """Seconds of the library as it is: medians over the launches of the table before."""
-    suites = list(dict.fromkeys(name for one in report.before for name in one.suites))
+    suites = list(dict.fromkeys(name for verdict in report.before for name in verdict.suites))
     return {
-        Target(one.case.function, one.case.bytes): statistics.median(one.seconds)
-        for one in runs.medians(db, report.campaign.id, suites)
-        if one.case.variant == "default"
-        and not one.case.knobs
-        and one.case.config == "default"
-        and one.case.ranks == 0
+        Target(median.case.function, median.case.bytes): statistics.median(median.seconds)
+        for median in runs.medians(db, report.campaign.id, suites)
+        if median.case.variant == "default"
+        and not median.case.knobs
+        and median.case.config == "default"
+        and median.case.ranks == 0
     }
 
 
 def _summed(basis: Basis | None, cells: list[Explained], curves: list[Point]) -> Explanation:
-    off = [one.off for cell in cells for one in cell.candidates if one.off is not None]
+    off = [
+        candidate.off
+        for cell in cells
+        for candidate in cell.candidates
+        if candidate.off is not None
+    ]
     ranked = named = 0
     for cell in cells:
         known = [
-            (one.loggp_seconds, one.seconds)
-            for one in cell.candidates
-            if one.loggp_seconds is not None and one.seconds is not None
+            (candidate.loggp_seconds, candidate.seconds)
+            for candidate in cell.candidates
+            if candidate.loggp_seconds is not None and candidate.seconds is not None
         ]
         if len(known) > 1:
             ranked += 1

@@ -96,9 +96,9 @@ def measure(
 def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
     """Searched cells that violate a guideline, with what was tried first."""
     cells = {
-        Target(one.function, one.bytes)
-        for one in verdicts.get(db, campaign.id, "before")
-        if one.verdict == "violated" and one.replaceable
+        Target(verdict.function, verdict.bytes)
+        for verdict in verdicts.get(db, campaign.id, "before")
+        if verdict.verdict == "violated" and verdict.replaceable
     }
     found = first_of(searches.all_searches(db, campaign.id))
-    return {target: one.trials for target, one in found.items() if target in cells}
+    return {target: search.trials for target, search in found.items() if target in cells}

@@ -28,7 +28,7 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     values = _curves(found)
     for cell in found.cells:
         values += _candidates(cell)
-    shown = [name for name in _SERIES if any(one["series"] == name for one in values)]
+    shown = [name for name in _SERIES if any(value["series"] == name for value in values)]
     series = {"field": "series", "type": "nominal"}
     domain = {"domain": shown}
     legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 90}
@@ -91,10 +91,10 @@ def _says(found: Explanation) -> str:
 
 def _curves(found: Explanation) -> list[dict[str, Any]]:
     values = []
-    for one in found.curves:
-        values.append(_point(one.function, one.bytes, DEFAULT, "", one.default_seconds))
-        values.append(_point(one.function, one.bytes, FLOOR, "", one.floor_seconds))
-    return [one for one in values if one["microseconds"]]
+    for curve in found.curves:
+        values.append(_point(curve.function, curve.bytes, DEFAULT, "", curve.default_seconds))
+        values.append(_point(curve.function, curve.bytes, FLOOR, "", curve.floor_seconds))
+    return [value for value in values if value["microseconds"]]
 
 
 def _candidates(cell: Explained) -> list[dict[str, Any]]:
@@ -103,14 +103,14 @@ def _candidates(cell: Explained) -> list[dict[str, Any]]:
     values = []
     if cell.winner:
         values.append(_point(cell.function, cell.bytes, WINNER, "", cell.winner.seconds))
-    for one in cell.candidates:
-        name = one.configuration
+    for candidate in cell.candidates:
+        name = candidate.configuration
         if name != winner:
-            values.append(_point(cell.function, cell.bytes, OTHERS, name, one.seconds))
+            values.append(_point(cell.function, cell.bytes, OTHERS, name, candidate.seconds))
         model = {winner: MODEL_OF_WINNER, same: MODEL_OF_DEFAULT}.get(name)
         if model:
-            values.append(_point(cell.function, cell.bytes, model, "", one.loggp_seconds))
-    return [one for one in values if one["microseconds"]]
+            values.append(_point(cell.function, cell.bytes, model, "", candidate.loggp_seconds))
+    return [value for value in values if value["microseconds"]]
 
 
 def _point(

@@ -45,7 +45,7 @@ def suite(target: Target, position: int) -> Suite:
 
 def to_try(trials: Sequence[Trial]) -> list[Trial]:
     """The library's own algorithms, the nearest to the default's time first."""
-    own = [one for one in trials if one.variant == "default" and one.knobs and one.ratio]
+    own = [trial for trial in trials if trial.variant == "default" and trial.knobs and trial.ratio]
     return sorted(own, key=lambda one: abs(math.log(one.ratio or 1.0)))[:MOST_TRIED]
 
 

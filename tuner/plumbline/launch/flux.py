@@ -141,7 +141,7 @@ class Flux(Queue):
         return None if done.status != 0 else dict(enumerate(list(_states(done.stdout))[:1]))
 
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
-        done = self._jobs(*(one.id for one in jobs))
+        done = self._jobs(*(job.id for job in jobs))
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         if not all("unknown" in line for line in complaints):
             return None
@@ -153,7 +153,7 @@ class Flux(Queue):
         )
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        ids = [one.id for one in jobs]
+        ids = [job.id for job in jobs]
         done = process.run(["flux", "cancel", *ids], timeout_seconds=COMMAND_SECONDS)
         for line in done.stderr.splitlines():
             if done.status != 0 and not re.search(r"inactive|unknown", line):

@@ -32,9 +32,9 @@ class Known:
     def learn(self, keys: dict[int, Key], records: Iterable[Record]) -> None:
         """From a launch that has come to its end."""
         found: dict[int, list[Record]] = {}
-        for one in records:
-            if one["record"] in ("case", "begin", "check", "samples", "refused"):
-                found.setdefault(one["case"], []).append(one)
+        for record in records:
+            if record["record"] in ("case", "begin", "check", "samples", "refused"):
+                found.setdefault(record["case"], []).append(record)
         for number, key in keys.items():
             if number in found:
                 self._records.setdefault(key, found[number])
@@ -64,7 +64,7 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
         met = [line for line in rules if _words(line)["function"] in reached]
         more = [calls(_words(line)["function"], _words(line)["variant"]) for line in met]
         further = {one for calls_ in more for one in calls_ or ()} - set(reached)
-        if any(one is None for one in more):
+        if any(cases is None for cases in more):
             return rules
         if not further:
             return met

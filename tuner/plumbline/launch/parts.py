@@ -66,8 +66,8 @@ _MANY = 16  # cases of a function that are worth a second start
 def _shares(cases: list[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
     if len(cases) < _MANY:
         return [cases]
-    place = {size: number for number, size in enumerate(sorted({one[0] for one in cases}))}
-    shares = [[one for one in cases if place[one[0]] % 2 == share] for share in (0, 1)]
+    place = {size: number for number, size in enumerate(sorted({case[0] for case in cases}))}
+    shares = [[case for case in cases if place[case[0]] % 2 == share] for share in (0, 1)]
     return [share for share in shares if share]
 
 
@@ -97,22 +97,24 @@ def under_way(records: Iterable[Record]) -> int | None:
     told."""
     case: int | None = None
     waiting: list[int] = []
-    for one in records:
-        if one["record"] == "begin":
-            case = one["case"]
-        elif one["record"] == "order":
-            case, waiting = None, list(one["cases"])
-        elif one["record"] in ("check", "samples", "refused"):
+    for record in records:
+        if record["record"] == "begin":
+            case = record["case"]
+        elif record["record"] == "order":
+            case, waiting = None, list(record["cases"])
+        elif record["record"] in ("check", "samples", "refused"):
             case = None
-            waiting = [number for number in waiting if number != one["case"]]
+            waiting = [number for number in waiting if number != record["case"]]
     return case if case is not None else next(iter(waiting), None)
 
 
 def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> list[Record]:
     """The records of cases that are not simulated, out of those of a launch that knew them."""
     wanted = set(numbers)
-    found = [one for one in records if one["record"] == "case" and one["case"] in wanted]
-    heading = [one for one in records if one["record"] in ("header", "config")]
+    found = [
+        record for record in records if record["record"] == "case" and record["case"] in wanted
+    ]
+    heading = [record for record in records if record["record"] in ("header", "config")]
     return heading + [
         made
         for one in found
@@ -168,8 +170,8 @@ def join(
         {
             "record": "footer",
             "cases": sum(one["record"] == "case" for one in joined),
-            "timed_ns": sum(one["timed_ns"] for one in footers) + _timed_ns(known),
-            "wall_ns": max((one["wall_ns"] for one in footers), default=0),
+            "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known),
+            "wall_ns": max((footer["wall_ns"] for footer in footers), default=0),
         }
     )
     return joined
@@ -186,4 +188,4 @@ def _timed_ns(known: Sequence[Record]) -> int:
 
 
 def write(records: Iterable[Record]) -> str:
-    return "".join(msgspec.json.encode(one).decode() + "\n" for one in records)
+    return "".join(msgspec.json.encode(record).decode() + "\n" for record in records)

@@ -93,7 +93,7 @@ class Pbs(Queue):
         text = ask("pbsnodes", "-a")
         name = "np" if self._torque() else r"resources_available\.ncpus"
         counts = [int(one) for one in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
-        return min((one for one in counts if one > 0), default=None)
+        return min((count for count in counts if count > 0), default=None)
 
     def _torque(self) -> bool:
         if self._is_torque is None:
@@ -135,7 +135,7 @@ class Pbs(Queue):
 
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         past = [] if self._torque() else ["-x"]
-        ids = [one.id for one in jobs]
+        ids = [job.id for job in jobs]
         done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
         unknown = ("Unknown Job Id", "Job has finished")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
@@ -143,7 +143,7 @@ class Pbs(Queue):
             return None
         if done.status != 0 and not complaints:
             return None
-        return _states(done.stdout, {one.name for one in jobs})
+        return _states(done.stdout, {job.name for job in jobs})
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
         states = self.states(jobs)

@@ -99,10 +99,10 @@ class Simulated:
         ).run(parts.split(plan, without))
         given = [one for number in sorted(without) for one in known[number]]
         # What is wrong stands last, with the case that was under way.
-        broken = sorted((one for one in ends if not one.whole), key=lambda one: bool(one.bad))
+        broken = sorted((end for end in ends if not end.whole), key=lambda one: bool(one.bad))
         joined = parts.join(
-            [one.records for one in ends if one.whole],
-            [one.records for one in broken],
+            [end.records for end in ends if end.whole],
+            [ended.records for ended in broken],
             _with_orders(given),
         )
         target = Path(job.program[-1])
@@ -111,8 +111,8 @@ class Simulated:
             self._known.learn(known_as, joined)
         else:
             bad = broken[-1].bad
-            _write_part(target, parts.write(joined) + bad, [one.file for one in broken])
-        finished = [one.finished for one in ends]
+            _write_part(target, parts.write(joined) + bad, [ended.file for ended in broken])
+        finished = [end.finished for end in ends]
         worst = next((one for one in finished if one.timed_out), None)
         worst = worst or next((one for one in finished if one.status != 0), finished[0])
         return msgspec.structs.replace(
@@ -181,7 +181,7 @@ def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
     """As old as what was written last by those that have not come to their end."""
     part = part_of(target)
     part.write_text(text)
-    ages = [part_of(one).stat().st_mtime for one in records if part_of(one).is_file()]
+    ages = [part_of(record).stat().st_mtime for record in records if part_of(record).is_file()]
     if ages:
         os.utime(part, (max(ages), max(ages)))
 

@@ -222,7 +222,7 @@ class Slurm(Queue):
         return found
 
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
-        names = ",".join(sorted({one.name for one in jobs}))
+        names = ",".join(sorted({job.name for job in jobs}))
         booked = self._booked(["--name", names])
         queued = self._queued(["--name", names])
         if booked is None or queued is None:
@@ -255,8 +255,8 @@ class Slurm(Queue):
         return _states(done.stdout) if done.status == 0 else None
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        for name in sorted({one.name for one in jobs}):
-            ids = [one.id for one in jobs if one.name == name]
+        for name in sorted({job.name for job in jobs}):
+            ids = [job.id for job in jobs if job.name == name]
             words = ["scancel", f"--name={name}", *ids]
             done = process.run(words, timeout_seconds=COMMAND_SECONDS)
             if done.status != 0 and "Invalid job id" not in done.stderr:

@@ -247,7 +247,7 @@ class Starter:
                 records, bad = error.records, error
         failure = self._failure(done, whole, records, silent_seconds, bad, text)
         self._require_place(job, records)
-        footer = next((one for one in records if isinstance(one, Footer)), None)
+        footer = next((record for record in records if isinstance(record, Footer)), None)
         campaign, suite, sequence = key
         run = Run(
             id=job.id,
@@ -273,7 +273,7 @@ class Starter:
         return self._timeout_seconds if self._queue else done.seconds
 
     def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
-        header = next((one for one in records if isinstance(one, Header)), None)
+        header = next((record for record in records if isinstance(record, Header)), None)
         # What the cores of a cluster's nodes are, a login node does not know.
         domains = {} if self._queue else machine.domains()
         wrong = header and readback.mismatch(header, job.placement, domains)

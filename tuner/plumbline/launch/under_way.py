@@ -204,7 +204,9 @@ class UnderWay:
 
     def _again(self, kind: str, text: str) -> None:
         """The cluster has ended it: the next attempt, if there is one."""
-        before = sum(one.kind in ("launch lost", "launch interrupted") for one in self._events())
+        before = sum(
+            event.kind in ("launch lost", "launch interrupted") for event in self._events()
+        )
         if before >= self._table.resubmissions:
             self.forget()
             raise PlumblineError(
@@ -217,7 +219,7 @@ class UnderWay:
 
     def _cancelled(self) -> None:
         text = f"job {self.sure.id} was cancelled"
-        if sum(one.kind == "launch cancelled" for one in self._events()) >= CANCELS_MOST:
+        if sum(event.kind == "launch cancelled" for event in self._events()) >= CANCELS_MOST:
             self.forget()
             raise PlumblineError(
                 f"{self.job.id}: {text}, as the one before; the same command goes on with it"

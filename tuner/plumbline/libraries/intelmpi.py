@@ -95,8 +95,8 @@ class IntelMpi:
         given = os.environ | installation.environment
         root = Path(installation.library.prefix)
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
-        wanted = [str(one) for one in (fabric, root / "lib") if one.is_dir()]
-        theirs = [one for one in given.get("LD_LIBRARY_PATH", "").split(":") if one]
+        wanted = [str(path) for path in (fabric, root / "lib") if path.is_dir()]
+        theirs = [word for word in given.get("LD_LIBRARY_PATH", "").split(":") if word]
         path = wanted + [one for one in theirs if one not in wanted]
         found = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
         providers = fabric / "prov" if fabric.is_dir() else root / "lib"
@@ -158,7 +158,7 @@ def knobs_of(described: str, defaults: str) -> dict[str, Knob]:
     """From `impi_info -all`, which has types and ranges of presets, and `impi_info -expert`, which
     has defaults. Some variables stand in one of them alone."""
     starts = list(_DESCRIBED.finditer(described))
-    ends = [one.start() for one in starts[1:]] + [len(described)]
+    ends = [start.start() for start in starts[1:]] + [len(described)]
     found: dict[str, Knob] = {}
     for start, end in zip(starts, ends, strict=True):
         last = _PRESETS.search(described[start.end() : end])

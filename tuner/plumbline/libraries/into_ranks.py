@@ -46,7 +46,7 @@ def environment(
 
 
 def _preloaded(library: Path, theirs: str) -> str:
-    others = [one for one in re.split(r"[:\s]+", theirs) if one and one != str(library)]
+    others = [word for word in re.split(r"[:\s]+", theirs) if word and word != str(library)]
     return ":".join([str(library), *others])
 
 
@@ -62,7 +62,7 @@ def _openmpi(
     del folder
     five = int(installation.library.version.partition(".")[0]) >= 5
     name = RANK_ENVIRONMENT if five or given.get(RANK_ENVIRONMENT) else _INTERNAL
-    listed = [one for one in given.get(name, "").split(";") if one]
+    listed = [word for word in given.get(name, "").split(";") if word]
     theirs = [one for one in listed if one.partition("=")[0] == "LD_PRELOAD"]
     preload = theirs[-1].partition("=")[2] if theirs else ""
     preload = preload or given.get("LD_PRELOAD", "")

@@ -39,9 +39,9 @@ def _of(space: Space) -> Known:
         prefixes=tuple(space.prefixes),
         parameters=dict(_parameters(space)),
         readers={
-            one.knob: frozenset(one.algorithms)
+            parameter.knob: frozenset(parameter.algorithms)
             for entry in space.function
-            for one in entry.parameters
+            for parameter in entry.parameters
         },
     )
 
@@ -54,15 +54,15 @@ def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
         yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)
     for entry in space.function:
         yield entry.knob, _choice(space.family, entry)
-        for one in entry.parameters:
-            yield one.knob, Parameter(least=one.least, most=one.most)
+        for parameter in entry.parameters:
+            yield parameter.knob, Parameter(least=parameter.least, most=parameter.most)
     for setting in space.setting:
         yield setting.knob, _setting(setting)
 
 
 def _choice(family: str, entry: FunctionSpace) -> Parameter:
-    values = {one.name for one in entry.algorithms} | {*_OWN_DECISION[family]}
-    values |= {str(one.id) for one in entry.algorithms if one.id}
+    values = {algorithm.name for algorithm in entry.algorithms} | {*_OWN_DECISION[family]}
+    values |= {str(algorithm.id) for algorithm in entry.algorithms if algorithm.id}
     return Parameter(values=frozenset(values))
 
 

@@ -56,12 +56,14 @@ class Mpich:
         if prefix is not None:
             folders = [prefix / "bin"]
         else:
-            folders = [Path(one) for one in os.environ.get("PATH", "").split(":") if one]
+            folders = [Path(word) for word in os.environ.get("PATH", "").split(":") if word]
         environment = os.environ | dict(added or {})
         found = [one for folder in dict.fromkeys(folders) if (one := _in(folder, environment))]
         # /bin is /usr/bin on many systems: one installation, known by where it was met first.
-        distinct = {str(one.mpirun.resolve()): one for one in reversed(found)}
-        return [one for one in found if one in distinct.values()]
+        distinct = {
+            str(installation.mpirun.resolve()): installation for installation in reversed(found)
+        }
+        return [installation for installation in found if installation in distinct.values()]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         probe = paths.layout().probe(paths.build_id(installation.library))

@@ -175,9 +175,9 @@ def shown(text: str) -> dict[str, Knob]:
     """What MV2_SHOW_ENV_INFO=2 prints."""
     found = (_SHOWN.match(line) for line in text.splitlines())
     return {
-        one[1]: Knob(name=one[1], value=one[2], type="", writable=True, choices={})
-        for one in found
-        if one
+        match[1]: Knob(name=match[1], value=match[2], type="", writable=True, choices={})
+        for match in found
+        if match
     }
 
 

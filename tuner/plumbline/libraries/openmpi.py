@@ -144,13 +144,13 @@ def reported(text: str) -> dict[str, Knob]:
     return {
         name: Knob(
             name=name,
-            value=found.get("value", ""),
-            type=found.get("type", ""),
-            writable=found.get("status") == "writeable",
+            value=field.get("value", ""),
+            type=field.get("type", ""),
+            writable=field.get("status") == "writeable",
             choices=choices.get(name, {}),
-            source=found.get("source", "").replace("default", ""),
+            source=field.get("source", "").replace("default", ""),
         )
-        for name, found in fields.items()
+        for name, field in fields.items()
     }
 
 
@@ -158,8 +158,8 @@ def _folders(prefix: Path | None) -> list[Path]:
     """Where programs may lie, each once: a folder on PATH may be a link to another."""
     if prefix is not None:
         return [prefix.absolute() / "bin"]
-    listed = [Path(one).absolute() for one in os.environ.get("PATH", "").split(":") if one]
-    return list({one.resolve(): one for one in reversed(listed)}.values())[::-1]
+    listed = [Path(word).absolute() for word in os.environ.get("PATH", "").split(":") if word]
+    return list({path.resolve(): path for path in reversed(listed)}.values())[::-1]
 
 
 def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None:

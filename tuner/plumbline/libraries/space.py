@@ -87,10 +87,10 @@ class FunctionSpace(_Entry, frozen=True):
     cold: bool = False
 
     def algorithm(self, name: str) -> Algorithm:
-        return next(one for one in self.algorithms if one.name == name)
+        return next(algorithm for algorithm in self.algorithms if algorithm.name == name)
 
     def parameters_of(self, algorithm: str) -> list[Parameter]:
-        return [one for one in self.parameters if algorithm in one.algorithms]
+        return [parameter for parameter in self.parameters if algorithm in parameter.algorithms]
 
 
 class Setting(_Entry, frozen=True):
@@ -199,13 +199,13 @@ class Space(_Entry, frozen=True):
         """A value of a knob, and the knobs that it wants beside it, or that it is read under."""
         for entry in self.function:
             if entry.knob == knob:
-                own = [one.needs for one in entry.algorithms if one.name == value]
+                own = [algorithm.needs for algorithm in entry.algorithms if algorithm.name == value]
                 return {knob: value} | entry.needs | (own[0] if own else {})
         setting = self.setting_of(knob)
         return {knob: value} if setting is None else setting.at(value)
 
     def of(self, function: str) -> FunctionSpace | None:
-        return next((one for one in self.function if one.name == function), None)
+        return next((space for space in self.function if space.name == function), None)
 
     def knobs(self) -> dict[str, str]:
         """Every knob the file speaks of, with the function or the reason it stands under."""
@@ -225,7 +225,7 @@ class Space(_Entry, frozen=True):
         return knob.startswith(tuple(self.prefixes))
 
     def setting_of(self, knob: str) -> Setting | None:
-        return next((one for one in self.setting if one.knob == knob), None)
+        return next((setting for setting in self.setting if setting.knob == knob), None)
 
     def is_hot(self, knob: str) -> bool:
         """Whether it can be switched inside a launch, where the library lets it be written."""
@@ -236,10 +236,10 @@ class Space(_Entry, frozen=True):
             return setting.hot
         kept = {entry.knob for entry in self.function if not entry.cold}
         for entry in self.function:
-            for one in entry.parameters:
-                shared = self.hot.switch == "communicator" and one.scope == "process"
-                if not (entry.cold or one.cold or shared):
-                    kept.add(one.knob)
+            for parameter in entry.parameters:
+                shared = self.hot.switch == "communicator" and parameter.scope == "process"
+                if not (entry.cold or parameter.cold or shared):
+                    kept.add(parameter.knob)
         return knob in kept
 
     def must_be_untouched(self, knob: str) -> bool:
@@ -272,8 +272,8 @@ class Space(_Entry, frozen=True):
 def _needed(entry: FunctionSpace) -> Iterable[str]:
     yield from entry.needs
     yield from entry.needs_nodes
-    for one in entry.algorithms:
-        yield from one.needs
+    for algorithm in entry.algorithms:
+        yield from algorithm.needs
 
 
 def differences(
@@ -299,7 +299,7 @@ def differences(
         if setting.knob in installed:
             found += _choice_differences(setting, installed[setting.knob])
     numbers: list[Parameter | Setting] = [*space.setting]
-    numbers += [one for entry in space.function for one in entry.parameters]
+    numbers += [parameter for entry in space.function for parameter in entry.parameters]
     for number in numbers:
         knob = installed.get(number.knob)
         if knob and number.default not in (None, knob.value) and not knob.source:
@@ -311,7 +311,7 @@ def differences(
 
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
-    ours = {one.name: one.id for one in entry.algorithms}
+    ours = {algorithm.name: algorithm.id for algorithm in entry.algorithms}
     numbered = any(ours.values())
     theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
     for name in sorted(ours.keys() | theirs.keys()):

@@ -173,13 +173,16 @@ def _word(one: Any) -> Any:
 def _check(space: Space) -> None:
     """Raises ValueError."""
     names = [entry.name for entry in space.function]
-    groups = [[entry.knob, *(one.knob for one in entry.parameters)] for entry in space.function]
-    groups += [[one.knob] for one in space.setting]
-    groups += [one.knobs for one in space.ignored]
+    groups = [
+        [entry.knob, *(parameter.knob for parameter in entry.parameters)]
+        for entry in space.function
+    ]
+    groups += [[setting.knob] for setting in space.setting]
+    groups += [ignored.knobs for ignored in space.ignored]
     for one in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
         raise ValueError(f"{one} stands there twice")
     for entry in space.function:
-        algorithms = [one.name for one in entry.algorithms]
+        algorithms = [algorithm.name for algorithm in entry.algorithms]
         for one in _twice(algorithms):
             raise ValueError(f"{entry.name} lists an algorithm twice: {one}")
         for parameter in entry.parameters:

@@ -69,9 +69,9 @@ class Aside:
     def calls(self) -> list[tuple[str, int]]:
         """The library's own calls on all ranks that end launches: function and volume."""
         return [
-            (one.function, one.bytes)
-            for one in self._how
-            if one == _Call(one.function, one.bytes, 0)
+            (call.function, call.bytes)
+            for call in self._how
+            if call == _Call(call.function, call.bytes, 0)
         ]
 
     def _inside(self, call: _Call) -> list[_Call]:

@@ -31,7 +31,7 @@ def run(
     """The lines of `plan`, and those of its defaults under each of `settings`, by size."""
     raw: list[list[ProbeRecord]] = []
     theirs: list[list[list[ProbeRecord]]] = [[] for _ in settings]
-    plans = [_plan(plan, one) for one in settings]
+    plans = [_plan(plan, setting) for setting in settings]
     failed: dict[int, str] = {}
     for number in range(launches):
         raw += side_by_side.launch(starter, "measure", plan, 1, environment, number)

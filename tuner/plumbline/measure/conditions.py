@@ -56,7 +56,7 @@ def summary(
     missing = {factor.name: factor.missing for factor in first.factors if factor.missing}
     known = {name: value for name, value in factors.facts(first).items() if name not in missing}
     differ = factors.differences(factors.named(launches), across_suites=True)
-    varied = [one.text() for one in differ]
+    varied = [difference.text() for difference in differ]
     return Conditions(known, missing, varied, of_launches(launches) + weak, tables)
 
 
@@ -93,18 +93,22 @@ def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
     """What to know about the conditions of launches that became one result."""
     found = [] if not launches else of_header(launches[0].header)
     return found + _load_warnings(
-        [foreign(one.load, one.wall_seconds) for one in launches if one.load is not None],
+        [
+            foreign(launch.load, launch.wall_seconds)
+            for launch in launches
+            if launch.load is not None
+        ],
         len(launches),
     )
 
 
 def of_records(launches: Sequence[Sequence[ProbeRecord]]) -> list[Weakness]:
     """The same, of launches that are not in the database."""
-    headers = [one for records in launches for one in records if isinstance(one, Header)]
+    headers = [record for records in launches for record in records if isinstance(record, Header)]
     loads = []
     for records in launches:
-        load = next((one for one in records if isinstance(one, Load)), None)
-        footer = next((one for one in records if isinstance(one, Footer)), None)
+        load = next((record for record in records if isinstance(record, Load)), None)
+        footer = next((record for record in records if isinstance(record, Footer)), None)
         if load is not None and footer is not None:
             loads.append(foreign(load, footer.wall_ns / 1e9))
     return (of_header(headers[0]) if headers else []) + _load_warnings(loads, len(launches))
@@ -113,13 +117,13 @@ def of_records(launches: Sequence[Sequence[ProbeRecord]]) -> list[Weakness]:
 def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
     """How many launches ran beside what load. Launches that are too short to show it one by one
     show it together."""
-    chosen = [one for one in loads if one.high]
+    chosen = [load for load in loads if load.high]
     some = f"{len(chosen)} of {counted(launches, 'launch')}"
     if not chosen:
         chosen, some = list(loads), f"all {launches} launches together"
-    wall = sum(one.wall_seconds for one in chosen)
-    busy = sum(one.busy_seconds or 0.0 for one in chosen)
-    stolen = sum(one.stolen_seconds or 0.0 for one in chosen)
+    wall = sum(foreign.wall_seconds for foreign in chosen)
+    busy = sum(foreign.busy_seconds or 0.0 for foreign in chosen)
+    stolen = sum(foreign.stolen_seconds or 0.0 for foreign in chosen)
     if not _is_high(busy, stolen, wall):
         return []
     text = (
@@ -135,14 +139,14 @@ def of_tables(tables: Mapping[str, Dependence]) -> list[Weakness]:
     return [
         Weakness(
             "dependence",
-            f"{counted(found.launches, 'launch')} of the table `{stage}` depend on each other: the "
-            f"lag-1 autocorrelation of its log ratios is {found.value:.2f} (±{found.error:.2f} by "
-            f"chance, p {found.p:.2g}), so that more violations are false than alpha says and "
+            f"{counted(table.launches, 'launch')} of the table `{stage}` depend on each other: the "
+            f"lag-1 autocorrelation of its log ratios is {table.value:.2f} (±{table.error:.2f} by "
+            f"chance, p {table.p:.2g}), so that more violations are false than alpha says and "
             "intervals are too narrow; find what else runs by turns (frequency, other jobs), "
             "measure again at another time (--new), and believe what both tables show",
         )
-        for stage, found in tables.items()
-        if found.high
+        for stage, table in tables.items()
+        if table.high
     ]
 
 

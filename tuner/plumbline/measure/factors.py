@@ -151,9 +151,13 @@ def require_joinable(
     equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
     `may_differ`: factors that are only noted here."""
     found = differences(launches, across_suites=across_suites, started_alike=started_alike)
-    broken = [one for one in found if one.rule.join == "equal" and one.factor not in may_differ]
+    broken = [
+        difference
+        for difference in found
+        if difference.rule.join == "equal" and difference.factor not in may_differ
+    ]
     if broken:
-        what = "; ".join(f"{one.text()}: {one.rule.remedy}" for one in broken)
+        what = "; ".join(f"{difference.text()}: {difference.rule.remedy}" for difference in broken)
         raise PlumblineError(
             f"launches that differ in what run times depend on are not joined. {what}. {otherwise}"
         )
@@ -162,4 +166,4 @@ def require_joinable(
 
 def named(launches: Sequence[Surroundings]) -> list[tuple[str, Header]]:
     """Launches from the database, in the form that is compared here."""
-    return [(one.run, one.header) for one in launches]
+    return [(launch.run, launch.header) for launch in launches]

@@ -130,7 +130,7 @@ class Laboratory:
         the same time, and each is kept as soon as it is at its end."""
         texts = {sequence: plan.text() for sequence, plan in plans.items()}
         found = {sequence: self._stored(suite, sequence, text) for sequence, text in texts.items()}
-        outcomes = {sequence: one for sequence, one in found.items() if one is not None}
+        outcomes = {sequence: outcome for sequence, outcome in found.items() if outcome is not None}
         missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
         if missing:
             ends = self.starter.start_together(
@@ -180,7 +180,7 @@ class Laboratory:
         """Raises PlumblineError, before the launch is stored, when what run times depend on is not
         as it was in the first launch of the campaign, in the first that was started alike, and in
         the first of the suite."""
-        header = next((one for one in records if isinstance(one, Header)), None)
+        header = next((record for record in records if isinstance(record, Header)), None)
         if not run.finished or header is None:
             return
         for first, across_suites, started_alike in (

@@ -62,8 +62,8 @@ def cells(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> list[RepetitionsC
             variant=case.variant,
             bytes=case.bytes,
             outcome=outcome,
-            nrep=max((one.nrep for one in ended), default=None),
-            met=bool(ended) and all(one.by == "criteria" for one in ended),
+            nrep=max((at.nrep for at in ended), default=None),
+            met=bool(ended) and all(at.by == "criteria" for at in ended),
             launches=ended,
         )
         for case, ended, outcome in zip(plan.cases, ends, outcomes, strict=True)

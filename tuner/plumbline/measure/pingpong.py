@@ -90,11 +90,11 @@ def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
     return [
         PairLatencies(
             pair,
-            [one for one in measured if one.pair == pair],
-            [one for one in lines if one.pair == pair],
+            [trips for trips in measured if trips.pair == pair],
+            [line for line in lines if line.pair == pair],
         )
         for pair in near
-        if any(one.pair == pair for one in lines)
+        if any(line.pair == pair for line in lines)
     ]
 
 
@@ -102,7 +102,7 @@ def fitted(measured: Sequence[HalfTrips]) -> list[Hockney]:
     """The lines of each class of pairs, those of all sizes first."""
     found = []
     for pair, group in itertools.groupby(measured, key=lambda one: one.pair):
-        of = hockney.fit({one.bytes: one.seconds for one in group})
+        of = hockney.fit({trips.bytes: trips.seconds for trips in group})
         found += [_row(pair, piece, line) for piece, line in enumerate([of.whole, *of.pieces])]
     return found
 

@@ -45,17 +45,17 @@ def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
     """Of the records of launches."""
     found = []
     for records in raw:
-        cases = {one.case: one for one in records if isinstance(one, CaseRecord)}
-        later = {one.case: one.blocks for one in records if isinstance(one, Transit)}
-        for one in records:
-            if isinstance(one, Samples) and one.block == 0:
-                case = cases[one.case]
+        cases = {record.case: record for record in records if isinstance(record, CaseRecord)}
+        later = {record.case: record.blocks for record in records if isinstance(record, Transit)}
+        for record in records:
+            if isinstance(record, Samples) and record.block == 0:
+                case = cases[record.case]
                 how = case.variant if case.config == "default" else f"{case.variant} {case.config}"
                 label = named(case.function, how, case.bytes, case.ranks)
-                transit = later.get(one.case, 0)
-                found.append(Start(label, one.warmup_ns, one.ns, one.settled, 1, transit))
-    launches = Counter(one.label for one in found)
-    return [msgspec.structs.replace(one, launches=launches[one.label]) for one in found]
+                transit = later.get(record.case, 0)
+                found.append(Start(label, record.warmup_ns, record.ns, record.settled, 1, transit))
+    launches = Counter(start.label for start in found)
+    return [msgspec.structs.replace(start, launches=launches[start.label]) for start in found]
 
 
 def until_settled(plan: Plan, *, simulated: bool) -> Plan:
@@ -68,9 +68,9 @@ def until_settled(plan: Plan, *, simulated: bool) -> Plan:
 def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
     """Empty where all have settled."""
     found: dict[str, int] = {}
-    for one in starts:
-        if not one.settled:
-            found[one.label] = found.get(one.label, 0) + 1
+    for start in starts:
+        if not start.settled:
+            found[start.label] = found.get(start.label, 0) + 1
     if not found:
         return ""
     names = [f"{label} ({counted(launches, 'launch')})" for label, launches in found.items()]
@@ -89,10 +89,10 @@ def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
 def first_calls(starts: Iterable[Start]) -> str:
     """Of a simulated machine: whose first call takes another time than those it settles at."""
     far: dict[str, tuple[float, float, float]] = {}
-    for one in starts:
-        if one.warmup_ns and one.ns and one.ns[0] > 0:
-            first, settled = one.warmup_ns[0], one.ns[0]
-            far[one.label] = (abs(first / settled - 1), first, settled)
+    for start in starts:
+        if start.warmup_ns and start.ns and start.ns[0] > 0:
+            first, settled = start.warmup_ns[0], start.ns[0]
+            far[start.label] = (abs(first / settled - 1), first, settled)
     worst = sorted(
         ((label, *found) for label, found in far.items() if found[0] > FIRST),
         key=lambda one: -one[1],
@@ -111,12 +111,12 @@ def in_transit(starts: Iterable[Start]) -> str:
     """Whose first blocks are no results, in more launches than not and in two at least. Where ranks
     share cores, blocks differ by chance in some launches of any case."""
     found: dict[str, list[Start]] = {}
-    for one in starts:
-        if one.transit:
-            found.setdefault(one.label, []).append(one)
+    for start in starts:
+        if start.transit:
+            found.setdefault(start.label, []).append(start)
     names = [
-        f"{label} (up to {counted(max(one.transit for one in those), 'block')} of {len(those)} of "
-        f"{counted(those[0].launches, 'launch')})"
+        f"{label} (up to {counted(max(start.transit for start in those), 'block')} "
+        f"of {len(those)} of {counted(those[0].launches, 'launch')})"
         for label, those in found.items()
         if len(those) > max(1, those[0].launches / 2)
     ]

@@ -90,7 +90,7 @@ def measured(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> Measured:
     dropped = [0 for _ in plan.cases]
     outcomes = ["not measured" for _ in plan.cases]
     for number, records in enumerate(raw):
-        refused = {one.case: one.reason for one in records if isinstance(one, Refused)}
+        refused = {record.case: record.reason for record in records if isinstance(record, Refused)}
         for number_of_case, times in _samples(records).items():
             if times and number_of_case not in refused:
                 seconds[number_of_case][number] = numbers.median(times) / 1e9
@@ -145,7 +145,7 @@ def lines(
 
 def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    later = {one.case: one.blocks for one in records if isinstance(one, Transit)}
+    later = {record.case: record.blocks for record in records if isinstance(record, Transit)}
     for record in records:
         if isinstance(record, Samples) and record.block >= later.get(record.case, 0):
             found.setdefault(record.case, []).extend(record.ns)

@@ -71,8 +71,8 @@ def _on_fewer_ranks(
             part_bytes(function, size, settings.ranks.nprocs, ranks, settings.cases.type),
             ranks=ranks,
         )
-        for function, those in sizes.items()
-        for size in those
+        for function, its_sizes in sizes.items()
+        for size in its_sizes
     ]
 
 
@@ -157,9 +157,9 @@ class ViolationTable:
     def _put_aside(self) -> list[Obstacle]:
         aside = self._lab.aside
         return [
-            Obstacle(Side(one.function, one.variant, one.bytes, one.ranks), why)
-            for one in self._planned
-            if (why := aside.why(one, self._environment))
+            Obstacle(Side(case.function, case.variant, case.bytes, case.ranks), why)
+            for case in self._planned
+            if (why := aside.why(case, self._environment))
         ]
 
     def open_cells(self) -> int:
@@ -235,7 +235,7 @@ def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
 def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
     """Why no launch gave a result of a case that was timed; where some did, those that were refused
     are simply not there."""
-    timed = {side_of(one.case) for one in medians}
+    timed = {side_of(median.case) for median in medians}
     return [
         Obstacle(side_of(case), refused.reason)
         for case, refused in runs.refusals(lab.db, lab.campaign, suites)

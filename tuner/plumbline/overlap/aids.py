@@ -37,9 +37,9 @@ def chosen(aid: Aid | None, test_us: int) -> Aid:
 
 def environment(plan: Plan) -> dict[str, str]:
     """How the probe is to start MPI for the cells of a plan; MPI_Init where nothing is set."""
-    if any(one.helper or one.bench == benches.MULTIPLE for one in plan.overlaps):
+    if any(overlap.helper or overlap.bench == benches.MULTIPLE for overlap in plan.overlaps):
         return {THREADS: "multiple"}
-    if any(one.bench == benches.LOAD for one in plan.overlaps):
+    if any(overlap.bench == benches.LOAD for overlap in plan.overlaps):
         return {THREADS: "funneled"}
     return {}
 
@@ -59,7 +59,7 @@ def in_force(
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings
-    values = {name: one.value for name, one in bench.knobs.items()} | settings.knobs.as_dict()
+    values = {name: knob.value for name, knob in bench.knobs.items()} | settings.knobs.as_dict()
     knobs = of_library(bench.space.progress, bench.installation.library.id, values, ranks, units)
     merged = settings.knobs.as_dict() | knobs
     return msgspec.structs.replace(settings, knobs=Configuration.of(merged))

@@ -26,11 +26,11 @@ def values(
     reads as it is, or of those that are `named`. Then the knobs that are left out because no core
     is free. Raises UsageError for a name that no setting has, or whose setting needs a spare core,
     or that is `fixed` already."""
-    unknown = sorted(set(named or ()) - {one.knob for one in space.setting})
+    unknown = sorted(set(named or ()) - {setting.knob for setting in space.setting})
     if unknown:
         raise UsageError(
             f"settings: {', '.join(unknown)}: not in the search space; those for overlap are "
-            f"{', '.join(one.knob for one in space.setting if one.overlap)}"
+            f"{', '.join(setting.knob for setting in space.setting if setting.overlap)}"
         )
     missing = sorted(set(named or ()) - installed.keys())
     if missing:
@@ -41,15 +41,19 @@ def values(
     refuse_without_core(space, named or (), spare_cores=spare_cores)
     found: dict[Configuration, None] = {}
     left_out = []
-    for one in space.setting:
-        if one.knob not in installed or one.knob in fixed or not _wanted(one, names, nodes, named):
+    for setting in space.setting:
+        if (
+            setting.knob not in installed
+            or setting.knob in fixed
+            or not _wanted(setting, names, nodes, named)
+        ):
             continue
-        if named is None and not is_read(space, installed, one):
+        if named is None and not is_read(space, installed, setting):
             continue
-        if one.needs_spare_core and not spare_cores:
-            left_out.append(one.knob)
+        if setting.needs_spare_core and not spare_cores:
+            left_out.append(setting.knob)
             continue
-        found |= dict.fromkeys(values_of(installed, one))
+        found |= dict.fromkeys(values_of(installed, setting))
     return list(found), left_out
 
 

@@ -80,8 +80,8 @@ def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
             "no cell is on both sides: cells are matched by benchmark, size, work, threads and "
             f"rank; A has {_some(a)}; B has {_some(b)}"
         )
-    benches = dict.fromkeys(one.bench for one in lines)
-    totals = [total(bench, [one for one in lines if one.bench == bench]) for bench in benches]
+    benches = dict.fromkeys(line.bench for line in lines)
+    totals = [total(bench, [line for line in lines if line.bench == bench]) for bench in benches]
     return Difference(lines, len(ours) - len(lines), len(theirs) - len(lines), totals)
 
 
@@ -90,14 +90,14 @@ def _by_key(
 ) -> dict[tuple[str, int, int, int, int], tuple[OverlapResult, Ratio]]:
     """Of those that took time beyond that of an empty message: others have no quotient."""
     return {
-        (one.bench, one.bytes, one.work_ns, one.threads, one.rank): (one, one.ratio)
-        for one in cells
-        if one.ratio is not None and one.ratio.both > 0
+        (cell.bench, cell.bytes, cell.work_ns, cell.threads, cell.rank): (cell, cell.ratio)
+        for cell in cells
+        if cell.ratio is not None and cell.ratio.both > 0
     }
 
 
 def _some(cells: Sequence[OverlapResult]) -> str:
-    return ", ".join(dict.fromkeys(one.bench for one in cells)) or "none"
+    return ", ".join(dict.fromkeys(cell.bench for cell in cells)) or "none"
 
 
 def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> CellDifference:
@@ -133,23 +133,25 @@ def _apart(one: Interval, other: Interval) -> bool:
 
 def total(bench: str, lines: Sequence[CellDifference]) -> Total:
     """Of the lines of a benchmark."""
-    measured = [one for one in lines if one.measured]
+    measured = [line for line in lines if line.measured]
     chosen = measured or lines
-    timed = [one for one in measured if one.times_told]
+    timed = [difference for difference in measured if difference.times_told]
     neutral = 1.0 if bench == LOAD else 0.0
-    overlaps = [one.overlap for one in measured if one.overlap_told]
+    overlaps = [difference.overlap for difference in measured if difference.overlap_told]
     return Total(
         bench=bench,
         cells=len(measured),
-        a_shorter=sum(one.times < 1 for one in timed),
-        b_shorter=sum(one.times > 1 for one in timed),
-        a_overlaps_more=sum(one < neutral for one in overlaps),
-        b_overlaps_more=sum(one > neutral for one in overlaps),
-        times=statistics.median(one.times for one in chosen),
+        a_shorter=sum(difference.times < 1 for difference in timed),
+        b_shorter=sum(difference.times > 1 for difference in timed),
+        a_overlaps_more=sum(overlap < neutral for overlap in overlaps),
+        b_overlaps_more=sum(overlap > neutral for overlap in overlaps),
+        times=statistics.median(difference.times for difference in chosen),
         work=None
         if bench == LOAD
-        else statistics.median(one.a.computation / one.b.computation for one in chosen),
-        regret_a=statistics.median(one.regret_a for one in chosen),
-        regret_b=statistics.median(one.regret_b for one in chosen),
+        else statistics.median(
+            difference.a.computation / difference.b.computation for difference in chosen
+        ),
+        regret_a=statistics.median(difference.regret_a for difference in chosen),
+        regret_b=statistics.median(difference.regret_b for difference in chosen),
         furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
     )

@@ -18,14 +18,14 @@ _SIDE = 190
 
 def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
-    benches = list(dict.fromkeys(one.bench for one in found.lines))
+    benches = list(dict.fromkeys(line.bench for line in found.lines))
     rows = []
     for what, times in (
         ("overhead ratio", False),
         ("time of communication and computation together", True),
     ):
         maps = [
-            _map(bench, [one for one in found.lines if one.bench == bench], times=times)
+            _map(bench, [line for line in found.lines if line.bench == bench], times=times)
             for bench in benches
         ]
         heading = {"text": what, "anchor": "start", "fontSize": 13}
@@ -44,8 +44,8 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
 
 
 def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[str, Any]:
-    spots = [_spot(one, times=times) for one in _middle(lines, times=times)]
-    ranks = len({one.rank for one in lines})
+    spots = [_spot(difference, times=times) for difference in _middle(lines, times=times)]
+    ranks = len({line.rank for line in lines})
     words = ["slowdowns A / B, in the colours of times"] if bench == LOAD and not times else []
     words += [f"median of {ranks} ranks"] if ranks > 1 else []
     heading = {"text": bench, "subtitle": words, "fontSize": 13, "subtitleFontSize": 11}
@@ -65,10 +65,10 @@ def _spot(line: CellDifference, *, times: bool) -> Spot:
 def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDifference]:
     """Of each place the rank with the median (of two, the lower one)."""
     places: dict[tuple[int, int, int], list[CellDifference]] = {}
-    for one in lines:
-        places.setdefault((one.bytes, one.work_ns, one.threads), []).append(one)
+    for line in lines:
+        places.setdefault((line.bytes, line.work_ns, line.threads), []).append(line)
     ordered = (
-        sorted(those, key=lambda one: one.times if times else one.overlap)
-        for those in places.values()
+        sorted(place, key=lambda one: one.times if times else one.overlap)
+        for place in places.values()
     )
     return [those[(len(those) - 1) // 2] for those in ordered]

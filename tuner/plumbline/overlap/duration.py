@@ -20,7 +20,7 @@ _LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wai
 def seconds(cells: Iterable[OverlapCell]) -> float:
     """Of one launch: in every triple communication, computation, and both one after the other."""
     return _STARTED_SECONDS + _BEYOND * sum(
-        (one.triples + _WARM_TRIPLES) * 2 * (_message(one) + one.work_ns / 1e9) for one in cells
+        (cell.triples + _WARM_TRIPLES) * 2 * (_message(cell) + cell.work_ns / 1e9) for cell in cells
     )
 
 
@@ -47,9 +47,9 @@ class TimeLeft:
 def limit(plans: Iterable[Plan]) -> float:
     """Seconds after which a launch of any of these plans hangs."""
     every = list(plans)
-    waits = any(cell.helper or cell.bench == LOAD for one in every for cell in one.overlaps)
+    waits = any(cell.helper or cell.bench == LOAD for plan in every for cell in plan.overlaps)
     least = _LIMIT_BY_SCHEDULER if waits else _LEAST_LIMIT
-    return max(least, _MANY * max(seconds(one.overlaps) for one in every))
+    return max(least, _MANY * max(seconds(plan.overlaps) for plan in every))
 
 
 def words(seconds: float) -> str:

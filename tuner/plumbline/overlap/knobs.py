@@ -26,9 +26,9 @@ def given(bench: Workbench, words: Sequence[str], where: Settings) -> Configurat
             raise UsageError(f"--setting takes NAME=VALUE, not {word!r}")
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-        for knob, wanted in bench.space.with_needs(name, value).items():
-            if found.setdefault(knob, wanted) != wanted:
-                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {wanted}")
+        for knob, need in bench.space.with_needs(name, value).items():
+            if found.setdefault(knob, need) != need:
+                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {need}")
     refuse_without_core(bench.space, found, spare_cores=spare_cores(bench, where))
     return Configuration.of(found)
 
@@ -48,6 +48,6 @@ def require_in_force(starter: Starter, chosen: Configuration) -> None:
         raise PlumblineError(
             f"a launch with {names} fails; leave the setting out, or correct it: {error}"
         ) from error
-    for one in records:
-        if isinstance(one, ConfigRecord) and not one.in_force:
-            raise UsageError(f"--setting is not in force: {one.reason}")
+    for record in records:
+        if isinstance(record, ConfigRecord) and not record.in_force:
+            raise UsageError(f"--setting is not in force: {record.reason}")

@@ -26,18 +26,18 @@ class RankSpread(msgspec.Struct, frozen=True):
 def spreads(cells: Sequence[OverlapResult]) -> list[RankSpread]:
     """A spread for each cell that has a ratio on some rank, in the order of benchmarks, sizes,
     work and threads."""
-    told = [one for one in cells if one.ratio is not None]
-    place = {bench: at for at, bench in enumerate(dict.fromkeys(one.bench for one in told))}
+    told = [cell for cell in cells if cell.ratio is not None]
+    place = {bench: at for at, bench in enumerate(dict.fromkeys(result.bench for result in told))}
 
     def key(one: OverlapResult) -> tuple[int, int, int, int]:
         return place[one.bench], one.bytes, one.work_ns, one.threads
 
     grouped = itertools.groupby(sorted(told, key=key), key)
-    return [_spread(list(those)) for _, those in grouped]
+    return [_spread(list(members)) for _, members in grouped]
 
 
 def _spread(ranks: Sequence[OverlapResult]) -> RankSpread:
-    clear = [one for one in ranks if one.ratio and not one.ratio.noisy]
+    clear = [rank for rank in ranks if rank.ratio and not rank.ratio.noisy]
     by_ratio = sorted(clear or ranks, key=_value)
     middle = by_ratio[(len(by_ratio) - 1) // 2]
     return RankSpread(by_ratio[0], middle, by_ratio[-1], len(ranks), len(clear))

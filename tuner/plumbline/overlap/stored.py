@@ -70,12 +70,12 @@ class _Asked(msgspec.Struct):
 
 def every(db: Database) -> list[Stored]:
     """In the order in which they were started."""
-    return [_stored(db, one) for one in campaigns.every(db) if _is_overlap(one)]
+    return [_stored(db, campaign) for campaign in campaigns.every(db) if _is_overlap(campaign)]
 
 
 def one(db: Database, id: str) -> Stored:
     """Raises UsageError that lists what there is."""
-    known = {found.id: found for found in campaigns.every(db) if _is_overlap(found)}
+    known = {campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)}
     if id not in known:
         listed = ", ".join(known) or "none (run `plumbline overlap` first)"
         raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
@@ -123,7 +123,7 @@ def measured(db: Database, stored: Stored) -> Measured:
         campaign=stored.campaign,
         machine=stored.machine,
         library=stored.library,
-        suites=list(dict.fromkeys(one.suite for one in launches)),
+        suites=list(dict.fromkeys(launch.suite for launch in launches)),
         launches=launches,
         samples=[],
     )

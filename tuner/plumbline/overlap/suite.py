@@ -125,9 +125,9 @@ def every_plan(settings: OverlapSettings) -> list[Plan]:
 def announced(settings: OverlapSettings) -> str:
     """How long it is going to take, by the model."""
     all_ = every_plan(settings)
-    most = settings.launches * sum(duration.seconds(one.overlaps) for one in all_)
+    most = settings.launches * sum(duration.seconds(plan.overlaps) for plan in all_)
     launches = counted(settings.launches, "launch")
-    cells = sum(len(one.overlaps) for one in all_)
+    cells = sum(len(plan.overlaps) for plan in all_)
     if not settings.adaptive:
         return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
     first = [_first(settings, bench).overlaps for bench in settings.benches]
@@ -194,10 +194,10 @@ def _launch(
 ) -> None:
     environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     series = {
-        bench: Series(lab, suite_of(bench, stage), one, environment | aids.environment(one))
-        for bench, one in plans.items()
+        bench: Series(lab, suite_of(bench, stage), plan, environment | aids.environment(plan))
+        for bench, plan in plans.items()
     }
-    modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
+    modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
     left = settings.launches * sum(modelled.values())
     part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
     for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
@@ -265,11 +265,13 @@ def _measured(
         if launched.finished:
             records = overlaps.of_launch(db, launched.id)
             delivered.require(records)
-            empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
-            for one in records:
-                if isinstance(one, Overlap):
-                    key = (one.bytes, one.work_ns, one.rank, one.threads)
-                    by_cell.setdefault(key, []).append((one, latency(empty)))
+            empty = [
+                ns for record in records if isinstance(record, OverlapLatency) for ns in record.ns
+            ]
+            for record in records:
+                if isinstance(record, Overlap):
+                    key = (record.bytes, record.work_ns, record.rank, record.threads)
+                    by_cell.setdefault(key, []).append((record, latency(empty)))
     value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
         OverlapResult(bench, size, work, len(those), value(those), rank, threads)
@@ -284,23 +286,23 @@ def _seen(
     columns = {size: number for number, size in enumerate(settings.sizes)}
     rows = {work: number for number, work in enumerate(settings.work_ns)}
     found: dict[grid.Index, list[Ratio | None]] = {}
-    for one in sorted(cells, key=lambda one: one.rank):
-        found.setdefault((columns[one.bytes], rows[one.work_ns]), []).append(one.ratio)
+    for cell in sorted(cells, key=lambda one: one.rank):
+        found.setdefault((columns[cell.bytes], rows[cell.work_ns]), []).append(cell.ratio)
     return found
 
 
 def _inferred(
     settings: OverlapSettings, bench: str, cells: Sequence[OverlapResult]
 ) -> list[OverlapResult]:
-    ranks = sorted({one.rank for one in cells})
+    ranks = sorted({cell.rank for cell in cells})
     threads = benches.of(bench).threads
     between = grid.inferred(len(settings.sizes), len(settings.work_ns), _seen(settings, cells))
     return [
         OverlapResult(
-            bench, settings.sizes[x], settings.work_ns[y], 0, one, rank, threads, measured=False
+            bench, settings.sizes[x], settings.work_ns[y], 0, ratio, rank, threads, measured=False
         )
         for (x, y), those in between.items()
-        for rank, one in zip(ranks, those, strict=True)
+        for rank, ratio in zip(ranks, those, strict=True)
     ]
 
 
@@ -308,7 +310,7 @@ def lines(cells: Sequence[OverlapResult]) -> dict[int, float]:
     """Seconds of communication alone by size, where it was measured: the white line of a heat
     map."""
     by_size: dict[int, list[float]] = {}
-    for one in cells:
-        if one.ratio is not None and one.measured:
-            by_size.setdefault(one.bytes, []).append(one.ratio.communication)
+    for cell in cells:
+        if cell.ratio is not None and cell.measured:
+            by_size.setdefault(cell.bytes, []).append(cell.ratio.communication)
     return {size: sorted(those)[len(those) // 2] for size, those in sorted(by_size.items())}

@@ -137,11 +137,13 @@ def _suite(number: int) -> Suite:
 def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     """Whether sends return early, by size; nothing where there was no such launch."""
     launched = runs.listing(db, campaign.id, [_suite(number).name])
-    done = [one.id for one in launched if one.finished]
+    done = [run.id for run in launched if run.finished]
     records = overlaps.of_launch(db, done[-1]) if done else []
     delivered.require(records)
-    cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)
-    told = {one.bytes: returns_early(one) for one in cells}
+    cells = sorted(
+        (record for record in records if isinstance(record, Overlap)), key=lambda one: one.bytes
+    )
+    told = {cell.bytes: returns_early(cell) for cell in cells}
     return {size: early for size, early in told.items() if early is not None}
 
 

@@ -18,7 +18,7 @@ TRACED = 11  # triples, the last ones
 
 def plan(settings: OverlapSettings, bench: str) -> Plan:
     whole = suite.plan(settings, bench)
-    cells = tuple(msgspec.structs.replace(one, traced=TRACED) for one in whole.overlaps)
+    cells = tuple(msgspec.structs.replace(overlap, traced=TRACED) for overlap in whole.overlaps)
     return msgspec.structs.replace(whole, overlaps=cells)
 
 
@@ -33,9 +33,9 @@ def run(
         lab.progress.step(f"timeline: {bench}")
         Series(lab, suite.suite_of(bench), plan(settings, bench), environment).advance()
         launched = [
-            one
-            for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
-            if one.finished
+            run
+            for run in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
+            if run.finished
         ]
         found[bench] = measurements.records(lab.db, launched[-1].id)
         delivered.require(found[bench])

@@ -92,9 +92,9 @@ def begin(
     """The row that the launches of this run belong to. What a site has set of the settings that are
     searched is part of the library as it is."""
     site = [
-        f"{one.knob}={installed.value} ({installed.source})"
-        for one in bench.space.setting
-        if one.overlap and (installed := bench.knobs.get(one.knob)) and installed.source
+        f"{setting.knob}={installed.value} ({installed.source})"
+        for setting in bench.space.setting
+        if setting.overlap and (installed := bench.knobs.get(setting.knob)) and installed.source
     ]
     return identity.enter(
         db,
@@ -146,10 +146,10 @@ class Objective(Turns[Side]):
         return {
             side: {
                 number: seconds
-                for number, seconds in zip(one.runs, one.seconds, strict=True)
+                for number, seconds in zip(medians.runs, medians.seconds, strict=True)
                 if seconds > 0
             }
-            for side, one in ((_side(one), one) for one in found)
+            for side, medians in ((_side(medians), medians) for medians in found)
             if side in self._measured
         }
 
@@ -185,7 +185,7 @@ class Loop:
         before = decide(lab, grid, self._guidelines, settings, "before", own, {})
         verdicts.put(lab.db, lab.campaign, "before", before)
         after, kept = before, list[Winner]()
-        violated = [one for one in before if one.verdict == "violated"]
+        violated = [verdict for verdict in before if verdict.verdict == "violated"]
         if violated and settings.search.rounds:
             objective = Objective(lab, settings, grid, _wanted(violated))
             found = self._search(objective, violated)
@@ -193,7 +193,7 @@ class Loop:
                 after, kept = self._confirm(objective, grid, found, before)
         done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
         self._files.finish(done, kept)
-        after = [msgspec.structs.replace(one, stage="after") for one in after]
+        after = [msgspec.structs.replace(verdict, stage="after") for verdict in after]
         verdicts.put(lab.db, lab.campaign, "after", after)
         winners.put(lab.db, lab.campaign, kept)
         campaigns.put(lab.db, done)
@@ -214,7 +214,7 @@ class Loop:
             self._lab.tell("left out", f"{knob} needs a spare core for each rank; there is none")
         entered, best = objective.race(_SEARCH, values, {})
         nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
-        opened = [named(one) for one in violated]
+        opened = [named(verdict) for verdict in violated]
         objective.record(1, _SEARCH, entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
         return None if best is None else objective.winner(best, nprocs, ppn, opened)
 
@@ -236,12 +236,14 @@ class Loop:
         if harm:
             harm = self._again(objective, grid, environment, harm)
         if harm:
-            where = ", ".join(f"{one.function} at {one.bytes} B, {one.variant}" for one in harm[:3])
+            where = ", ".join(
+                f"{side.function} at {side.bytes} B, {side.variant}" for side in harm[:3]
+            )
             return self._dropped(winner, f"slower: {where}", before)
         if found is None or found.high is None or found.high >= 1:
             return self._dropped(winner, "no gain is left with the exported files", before)
         after = decide(lab, grid, self._guidelines, settings, "after", _CONFIRM, environment)
-        left = {named(one) for one in after if one.verdict != "holds"}
+        left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
             speedup=1 / found.ratio,
@@ -391,4 +393,6 @@ def _side(one: Medians) -> Side:
 
 def _wanted(violated: Sequence[Verdict]) -> list[Side]:
     """The left sides that are too slow."""
-    return list(dict.fromkeys(Side(one.function, one.lhs, one.bytes) for one in violated))
+    return list(
+        dict.fromkeys(Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated)
+    )

@@ -51,20 +51,20 @@ def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[Tune
     own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), tune.LEAST_NS)
     grid = tune.grid_of(asked, guidelines, own)
     before = verdicts.get(db, campaign.id, "before")
-    after = {_place(one): one for one in verdicts.get(db, campaign.id, "after")}
+    after = {_place(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
     return [
         TunedGuideline(
-            one.guideline,
-            one.function,
-            one.bytes,
-            one.lhs,
-            one.rhs,
-            _state(db, campaign.id, grid, one, one),
-            _state(db, campaign.id, grid, later, one)
-            if (later := after.get(_place(one)))
+            verdict.guideline,
+            verdict.function,
+            verdict.bytes,
+            verdict.lhs,
+            verdict.rhs,
+            _state(db, campaign.id, grid, verdict, verdict),
+            _state(db, campaign.id, grid, later, verdict)
+            if (later := after.get(_place(verdict)))
             else None,
         )
-        for one in before
+        for verdict in before
     ]
 
 
@@ -79,7 +79,9 @@ def _state(
     side = Side(shown.function, shown.lhs, shown.bytes)
     (cell,) = grid.cells([side])
     key = (side.function, side.bytes, cell.work_ns)
-    times = [found[key] for _, found in sides.read(db, campaign, verdict.suites) if key in found]
+    times = [
+        medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
+    ]
     middle = _middle(times)
     return TimedVerdict(
         verdict.verdict,
@@ -99,9 +101,9 @@ def _middle(times: Sequence[Times]) -> Times | None:
     if not times:
         return None
     return Times(
-        statistics.median(one.communication for one in times),
-        statistics.median(one.computation for one in times),
-        statistics.median(one.both for one in times),
+        statistics.median(time.communication for time in times),
+        statistics.median(time.computation for time in times),
+        statistics.median(time.both for time in times),
     )
 
 

@@ -51,16 +51,18 @@ def of_classes(found: Classes) -> list[str]:
     if found.library != "not told":
         where = f" (up to {size(found.until)})" if found.until is not None else ""
         lines.append(f"{found.library.capitalize()}: {_LIBRARY[found.library]}{where}.")
-    return lines + [_sentence(one) for one in found.benches if one.verdicts]
+    return lines + [_sentence(bench) for bench in found.benches if bench.verdicts]
 
 
 def _sentence(bench: Bench) -> str:
     subject = _SUBJECTS.get(bench.bench, bench.bench)
     kinds = _OVERHEAD if bench.bench == "overhead" else _KINDS
-    parts = [f"{kinds[one.kind]} {_where(one)}" for one in bench.stretches]
-    untold = [one.bytes for one in bench.verdicts if one.kind is None]
+    parts = [f"{kinds[stretch.kind]} {_where(stretch)}" for stretch in bench.stretches]
+    untold = [verdict.bytes for verdict in bench.verdicts if verdict.kind is None]
     if untold:
-        parts.append(f"cannot be told {_sizes(untold, [one.bytes for one in bench.verdicts])}")
+        parts.append(
+            f"cannot be told {_sizes(untold, [verdict.bytes for verdict in bench.verdicts])}"
+        )
     return f"{subject}: {'; '.join(parts)}."
 
 

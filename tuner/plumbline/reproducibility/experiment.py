@@ -160,19 +160,19 @@ class Experiment:
         done = 0
         while done < self._settings.trials and not (done >= LEAST_TRIALS and self._spend(longest)):
             start = self._spent()
-            for one in trials:
-                one.begin(done)
-                one.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
+            for trial in trials:
+                trial.begin(done)
+                trial.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
                 for name in spread.PLAIN:
-                    plain[name] += one.plain(name, done)
+                    plain[name] += trial.plain(name, done)
             for number in range(self._settings.launches):
-                for one in trials:
-                    ours += one.ours(done, number)
+                for trial in trials:
+                    ours += trial.ours(done, number)
             longest = max(longest, self._spent() - start)
             done += 1
-        for one in trials:
-            self._missing |= dict.fromkeys(one.missing())
-        return [cell for one in trials for cell in one.spreads()], done, ours, plain
+        for trial in trials:
+            self._missing |= dict.fromkeys(trial.missing())
+        return [cell for trial in trials for cell in trial.spreads()], done, ours, plain
 
     def _spend(self, seconds: float) -> bool:
         """Whether another `seconds` go beyond the budget."""
@@ -263,9 +263,9 @@ class _Effects:
             self._recent[index].append(median)
             self._medians[index].append(median)
             for name, estimator in ESTIMATORS.items():
-                for effect, other in zip(planted, others, strict=True):
+                for effect, times in zip(planted, others, strict=True):
                     row = self._ratios.setdefault((name, index, effect), [])
-                    row.append(estimator(other, itself))
+                    row.append(estimator(times, itself))
 
     def comparisons(self, estimator: str) -> list[effects.TwinComparison]:
         return [
@@ -282,7 +282,7 @@ class _Effects:
         ]
 
     def missing(self) -> list[str]:
-        return _missing(self._cells, [bool(one) for one in self._medians], self.rank.nprocs)
+        return _missing(self._cells, [bool(median) for median in self._medians], self.rank.nprocs)
 
 
 class _Trials:

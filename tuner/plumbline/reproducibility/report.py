@@ -93,9 +93,9 @@ def report(
 def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
     """What weakens the launches, by number of ranks (plumbline.conditions)."""
     return [
-        f"{rank.nprocs} ranks: {one.text}"
+        f"{rank.nprocs} ranks: {launch.text}"
         for rank in ranks
-        for one in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
+        for launch in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
     ]
 
 
@@ -104,7 +104,7 @@ def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> S
         name: sum(row.ours.percent < row.plain[name].percent for row in rows)
         for name in spread.PLAIN
     }
-    return SpreadTable(trials, launches, len(rows), sum(one.smaller for one in rows), than, rows)
+    return SpreadTable(trials, launches, len(rows), sum(row.smaller for row in rows), than, rows)
 
 
 def effect_table(comparisons: Sequence[effects.TwinComparison]) -> EffectTable:

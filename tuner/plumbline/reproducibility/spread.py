@@ -70,7 +70,7 @@ def cell(
     ours = spread([float(np.median(trial)) for trial in launches])
     means = spread([float(np.mean(trial)) for trial in launches])
     theirs = {name: spread(values) for name, values in plain.items()}
-    smaller = all(ours.percent < one.percent for one in theirs.values())
+    smaller = all(ours.percent < spread.percent for spread in theirs.values())
     return CellSpread(function, nprocs, size, ours, means, theirs, smaller)
 
 

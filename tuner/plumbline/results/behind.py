@@ -36,7 +36,7 @@ def whole_functions(library: Library) -> set[str]:
         found = space_file.for_library(paths.layout().search_spaces, library)
     except PlumblineError:
         return set()
-    return {one.name for one in found.function if one.sizes == "one"}
+    return {space.name for space in found.function if space.sizes == "one"}
 
 
 def behind(
@@ -46,11 +46,13 @@ def behind(
     found = []
     for cell, search in first_of(searches).items():
         measured = {
-            label(one.variant, one.knobs): one for one in search.trials if one.ratio is not None
+            label(trial.variant, trial.knobs): trial
+            for trial in search.trials
+            if trial.ratio is not None
         }
         best = min(measured.values(), key=_ratio, default=None)
         winner = deciding(winners, cell)
-        own = next((one for one in measured.values() if winner and is_of(one, winner)), None)
+        own = next((trial for trial in measured.values() if winner and is_of(trial, winner)), None)
         if best is None or (winner is not None and own is None):
             continue
         factor = (_ratio(own) if own else 1.0) / _ratio(best)

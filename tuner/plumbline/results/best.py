@@ -94,12 +94,12 @@ def find(
     nprocs = starter.placement.nprocs
     for function in dict.fromkeys(target.function for target in fields):
         step(f"{function}, {nprocs} ranks")
-        here = {target: one for target, one in fields.items() if target.function == function}
-        entries = {target: [*one.library, *one.ours] for target, one in here.items()}
+        here = {target: field for target, field in fields.items() if target.function == function}
+        entries = {target: [*field.library, *field.ours] for target, field in here.items()}
         heat = _run(starter, plan, environment, entries, heats, compare)
         fronts = {
-            target: [_front(side, heat[target]) for side in (one.library, one.ours)]
-            for target, one in here.items()
+            target: [_front(side, heat[target]) for side in (field.library, field.ours)]
+            for target, field in here.items()
         }
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
         final = _run(starter, plan, environment, last, finals, compare)
@@ -127,18 +127,18 @@ def _run(
 ) -> dict[Target, dict[Candidate, MeasuredCase]]:
     """Lines of the default and of those candidates that every launch measured."""
     runners = [
-        (target, one)
+        (target, candidate)
         for target, candidates in entries.items()
-        for one in dict.fromkeys([DEFAULT, *candidates])
+        for candidate in dict.fromkeys([DEFAULT, *candidates])
     ]
-    cases = tuple(one.case(target.function, target.bytes) for target, one in runners)
+    cases = tuple(candidate.case(target.function, target.bytes) for target, candidate in runners)
     lines, _ = side_by_side.run(
         starter, msgspec.structs.replace(plan, cases=cases), launches, environment, compare
     )
     found: dict[Target, dict[Candidate, MeasuredCase]] = {target: {} for target in entries}
-    for (target, one), line in zip(runners, lines, strict=True):
+    for (target, candidate), line in zip(runners, lines, strict=True):
         if len(line.seconds) == launches:
-            found[target][one] = line
+            found[target][candidate] = line
     return found
 
 
@@ -156,7 +156,11 @@ def _cell(
             f"{target.function} at {target.bytes} bytes: the library's own call was not timed"
         )
     library, ours = (
-        min((one for one in front if one in final), key=lambda c: _median(final[c]), default=None)
+        min(
+            (candidate for candidate in front if candidate in final),
+            key=lambda c: _median(final[c]),
+            default=None,
+        )
         for front in fronts
     )
     return BestOfCell(
@@ -172,7 +176,7 @@ def _cell(
 
 
 def _front(side: Iterable[Candidate], lines: Mapping[Candidate, MeasuredCase]) -> list[Candidate]:
-    measured = [one for one in side if one in lines]
+    measured = [candidate for candidate in side if candidate in lines]
     return sorted(measured, key=lambda one: _median(lines[one]))[:FRONT]
 
 

@@ -165,7 +165,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
 def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     """Launches of A and B that belong together, by number, and why; or None, and why not. Raises
     UsageError when both sides are the same times."""
-    ours, theirs = ([one.number for one in side.launches] for side in (a, b))
+    ours, theirs = ([launch.number for launch in side.launches] for side in (a, b))
     if a.database != b.database or a.campaign.id != b.campaign.id:
         return None, "A and B are different campaigns"
     if set(ours) & set(theirs):
@@ -188,7 +188,7 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
         raise UsageError(f"no test {how.test}; there are: auto, {', '.join(TESTS)}")
     test = TESTS[how.test]
     if test.paired and pairs is None:
-        free = ", ".join(name for name, other in TESTS.items() if not other.paired)
+        free = ", ".join(name for name, test in TESTS.items() if not test.paired)
         raise UsageError(f"{how.test} compares pairs of launches, but {why}; take one of: {free}")
     return test
 
@@ -196,8 +196,8 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
 def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
     header = side.launches[0].header
     found = {}
-    for one in side.samples:
-        case = one.case
+    for sample in side.samples:
+        case = sample.case
         knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
         settings = knobs or ("" if case.config == "default" else case.config)
         if not (side.name.variant or how.all_variants or case.variant == "default"):
@@ -209,7 +209,7 @@ def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
         )
         if cell in found:
             raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")
-        found[cell] = one
+        found[cell] = sample
     return found
 
 
@@ -217,8 +217,8 @@ def _seconds(samples: LaunchSamples, how: How) -> dict[int, float]:
     """By launch number."""
     found = averages(samples.ns, filtered=how.outliers == "tukey")
     return {
-        run: 1e-9 * (one.median if how.average == "median" else one.mean)
-        for run, one in zip(samples.runs, found, strict=True)
+        run: 1e-9 * (average.median if how.average == "median" else average.mean)
+        for run, average in zip(samples.runs, found, strict=True)
     }
 
 

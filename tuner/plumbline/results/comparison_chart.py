@@ -26,7 +26,7 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
             "bytes": cell.bytes,
         }
         values += [
-            place | _row(name, one) for name, one in zip(names, (line.a, line.b), strict=True)
+            place | _row(name, sample) for name, sample in zip(names, (line.a, line.b), strict=True)
         ]
         if line.stars:
             values.append(place | {"stars": line.stars})

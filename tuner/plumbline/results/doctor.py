@@ -89,14 +89,14 @@ def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     """Parameter files cannot look at the library that reads them: this is who does."""
     del database
-    for one in standing.standing(mpi_prefix):
-        campaigns = ", ".join(source.campaign.id for source in one.applied.sources)
-        text = f"set {one.applied.number} of {one.applied.name} is in force (--{one.scope}): "
-        if one.other is None:
+    for state in standing.standing(mpi_prefix):
+        campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
+        text = f"set {state.applied.number} of {state.applied.name} is in force (--{state.scope}): "
+        if state.other is None:
             yield Finding("applied", "fine", text + campaigns)
         else:
-            remedy = f"plumbline rollback --{one.scope} takes it out"
-            yield Finding("applied", "warns", f"{text}{campaigns}; {one.other}; {remedy}")
+            remedy = f"plumbline rollback --{state.scope} takes it out"
+            yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
 
 
 def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -143,7 +143,9 @@ def _switched(bench: Workbench, settings: Settings) -> Iterator[Finding]:
         return
     space, entry = bench.space, bench.space.of("MPI_Bcast")
     algorithms = entry.algorithms if entry else []
-    chosen = next((one for one in algorithms if one.fits(settings.ranks.nprocs)), None)
+    chosen = next(
+        (algorithm for algorithm in algorithms if algorithm.fits(settings.ranks.nprocs)), None
+    )
     if entry is None or chosen is None:
         return
     wanted = space.with_needs(entry.knob, chosen.name)
@@ -177,14 +179,14 @@ def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         used = libraries.find(mpi_prefix)[0].name
     except PlumblineError:
         used = ""
-    for one in libraries.families().values():
-        if one.untried and one.name != used:
-            yield Finding("libraries", "notes", one.untried)
+    for family in libraries.families().values():
+        if family.untried and family.name != used:
+            yield Finding("libraries", "notes", family.untried)
 
 
 def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
     """What the probe sees of the machine under mpirun, as far as results depend on it."""
-    header = next((one for one in records if isinstance(one, Header)), None)
+    header = next((record for record in records if isinstance(record, Header)), None)
     if header is None:
         return
     for weakness in conditions.of_header(header):
@@ -214,7 +216,7 @@ def _one_launch(
     if not run.finished:
         text = f"{run.reason}: {run.stderr.strip()[-500:]}"
         return Finding("launch", "fails", text), records
-    bad = [one for one in records if getattr(one, "outcome", "ok") != "ok"]
+    bad = [record for record in records if getattr(record, "outcome", "ok") != "ok"]
     if bad:
         return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}"), records
     text = f"the probe {what} on {settings.ranks.nprocs} ranks in {run.seconds:.1f} s"
@@ -291,7 +293,7 @@ def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     """Only campaign files with such a table need one."""
     del mpi_prefix, database
     for name, (commands, version) in _SCHEDULERS.items():
-        missing = [one for one in commands if shutil.which(one) is None]
+        missing = [command for command in commands if shutil.which(command) is None]
         if missing:
             text = f"[{name}] does not work here: there is no {', '.join(missing)}"
             yield Finding("schedulers", "notes", text)

@@ -50,12 +50,12 @@ def library_of(program: Path, mpi_prefix: Path | None) -> tuple[Family, Installa
     real = program.resolve()
     for prefix in dict.fromkeys((program.parent.parent, real.parent.parent)):
         for family in libraries.families().values():
-            for one in [] if family.simulates else family.find(prefix):
-                tools = ("mpirun", "mpiexec", one.mpirun.name)
-                if program.parent == one.mpirun.parent and program.name in tools:
-                    return family, one
-                if real == one.mpirun.resolve():
-                    return family, one
+            for installation in [] if family.simulates else family.find(prefix):
+                tools = ("mpirun", "mpiexec", installation.mpirun.name)
+                if program.parent == installation.mpirun.parent and program.name in tools:
+                    return family, installation
+                if real == installation.mpirun.resolve():
+                    return family, installation
     if shutil.which("mpirun") is None and shutil.which("mpiexec") is None:
         raise PlumblineError(f"{program} is no mpirun that is known, and there is none on PATH")
     return libraries.find(None)

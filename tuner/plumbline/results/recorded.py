@@ -54,7 +54,7 @@ class _Sum(msgspec.Struct):
 
 def ranks(folder: Path) -> list[RecordedRank]:
     """All that left something in the folder. Raises PlumblineError for a file that is not whole."""
-    return [one for path in sorted(folder.glob(f"*{SUFFIX}")) for one in _ranks(path)]
+    return [rank for path in sorted(folder.glob(f"*{SUFFIX}")) for rank in _ranks(path)]
 
 
 class _Header(NamedTuple):
@@ -144,8 +144,8 @@ def application(
 ) -> Application:
     """One record of all jobs that a command has started. Their times and calls add up."""
     jobs: dict[int, list[RecordedRank]] = {}
-    for one in found:
-        jobs.setdefault(one.job, []).append(one)
+    for rank in found:
+        jobs.setdefault(rank.job, []).append(rank)
     sums: dict[_Key, _Sum] = {}
     for job in jobs.values():
         _add(sums, job)
@@ -161,9 +161,9 @@ def application(
         library=largest.library,
         nprocs=largest.nprocs,
         ranks=len(found),
-        finished=sum(one.finished for one in found),
-        seconds=sum(max(one.elapsed_ns for one in job) for job in jobs.values()) / 1e9,
-        lost=sum(one.lost for one in found),
+        finished=sum(rank.finished for rank in found),
+        seconds=sum(max(rank.elapsed_ns for rank in job) for job in jobs.values()) / 1e9,
+        lost=sum(rank.lost for rank in found),
         calls=[
             Calls(
                 function=function,
@@ -185,11 +185,11 @@ def application(
 
 def _add(sums: dict[_Key, _Sum], job: Iterable[RecordedRank]) -> None:
     fastest: dict[_Key, int] = {}
-    for one in job:
-        for key, (calls, ns, least) in one.calls.items():
+    for rank in job:
+        for key, (calls, ns, least) in rank.calls.items():
             total = sums.setdefault(key, _Sum())
-            total.calls += calls / one.nprocs
-            total.seconds += ns / one.nprocs / 1e9
+            total.calls += calls / rank.nprocs
+            total.seconds += ns / rank.nprocs / 1e9
             fastest[key] = max(fastest.get(key, 0), least)
     for key, ns in fastest.items():
         total = sums[key]
@@ -233,11 +233,11 @@ def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
             bins.setdefault(_bin(volume) if near else volume, []).append(volume)
         for members in bins.values():
             parts = [sums[(*group, volume)] for volume in members]
-            calls = sum(one.calls for one in parts)
+            calls = sum(part.calls for part in parts)
             found[(*group, members[-1])] = _Sum(
                 calls=calls,
-                seconds=sum(one.seconds for one in parts),
-                fastest_seconds=sum(one.calls * one.fastest_seconds for one in parts) / calls,
+                seconds=sum(part.seconds for part in parts),
+                fastest_seconds=sum(part.calls * part.fastest_seconds for part in parts) / calls,
             )
     return found
 

@@ -73,28 +73,31 @@ class Report(msgspec.Struct, frozen=True):
 
     def of_benchmarks(self) -> bool:
         """Left by `plumbline overlap tune`."""
-        return any(one.kind in ("overlap", "nonblocking") for one in self.before)
+        return any(verdict.kind in ("overlap", "nonblocking") for verdict in self.before)
 
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
-        found = {(one.function, one.bytes): one for one in self.searches}
+        found = {(search.function, search.bytes): search for search in self.searches}
         if self.of_benchmarks():
             whole = found.get((EVERY_FUNCTION, 0))
             why = "not searched" if whole is None else whole.reason
-            return [(one, why) for one in self.after or [] if one.verdict == "violated"]
-        left = [one for one in self.after or [] if one.verdict == "violated"]
-        return [(one, self._reason(one, found.get((one.function, one.bytes)))) for one in left]
+            return [(verdict, why) for verdict in self.after or [] if verdict.verdict == "violated"]
+        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+        return [
+            (verdict, self._reason(verdict, found.get((verdict.function, verdict.bytes))))
+            for verdict in left
+        ]
 
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
         asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
-        return sorted(set(asked) - {EVERY} - {one.guideline for one in self.before})
+        return sorted(set(asked) - {EVERY} - {verdict.guideline for verdict in self.before})
 
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""
-        ours = {one.function for one in self.winners if one.variant == "default"}
-        said = [one for one in self.events if one.kind == "not proven"]
-        return list(dict.fromkeys(one.text for one in said if one.function in ours))
+        ours = {winner.function for winner in self.winners if winner.variant == "default"}
+        said = [event for event in self.events if event.kind == "not proven"]
+        return list(dict.fromkeys(event.text for event in said if event.function in ours))
 
     def notes(self) -> list[str]:
         """What became of winners that are not among the winners, and what was (not) in force."""
@@ -110,10 +113,10 @@ class Report(msgspec.Struct, frozen=True):
             "left out",
             "site",
         )
-        return [f"{one.kind}: {one.said}" for one in self.events if one.kind in kinds]
+        return [f"{event.kind}: {event.said}" for event in self.events if event.kind in kinds]
 
     def _reason(self, verdict: Verdict, search: Search | None) -> str:
-        elsewhere = [other.use for other in verdict.uses if other.verdict == "holds"]
+        elsewhere = [use.use for use in verdict.uses if use.verdict == "holds"]
         reason = self._reason_of_use(verdict, search)
         return f"holds in another use ({', '.join(elsewhere)}); {reason}" if elsewhere else reason
 
@@ -123,11 +126,11 @@ class Report(msgspec.Struct, frozen=True):
             return f"not searched: its left side ({side}) is not a call that can be replaced here"
         if search is None and self.saving and not self.saving.calls_for(verdict):
             return "not searched: the application spends no time worth speaking of there"
-        if search is None and any(one.kind == TOO_FEW for one in self.events):
+        if search is None and any(event.kind == TOO_FEW for event in self.events):
             return (
                 "not searched: so few new cells are not worth another round (--budget asks for it)"
             )
-        if search is None and any(one.kind == NO_TIME for one in self.events):
+        if search is None and any(event.kind == NO_TIME for event in self.events):
             return "not searched: the budget was used up (--budget asks for more)"
         if search is None:
             return "not searched: all rounds were used up (--rounds asks for more)"
@@ -181,8 +184,8 @@ def _settled(
     alone, for what options are in force in others their cases do not say."""
     firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
     starts = [
-        Start(_name(case), found.warmup_ns, found.ns, found.settled, launches, transit)
-        for case, suite, found, transit, launches in firsts
+        Start(_name(case), samples.warmup_ns, samples.ns, samples.settled, launches, transit)
+        for case, suite, samples, transit, launches in firsts
         if suite in tables or not simulated
     ]
     return of_starts(starts, simulated=simulated)
@@ -214,7 +217,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "after": None if report.after is None else _stage(report.after, all_cells),
         "without_cells": report.without_cells(),
         "wrong": msgspec.to_builtins(report.wrong),
-        "winners": [_winner(one) for one in report.winners],
+        "winners": [_winner(winner) for winner in report.winners],
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
@@ -229,8 +232,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
             for verdict, reason in report.remaining()
         ],
         "behind": msgspec.to_builtins(report.behind),
-        "exports": [msgspec.to_builtins(one) for one in report.exports],
-        "events": [msgspec.to_builtins(one) for one in report.events],
+        "exports": [msgspec.to_builtins(export) for export in report.exports],
+        "events": [msgspec.to_builtins(event) for event in report.events],
         "conditions": msgspec.to_builtins(report.conditions),
         "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
     }
@@ -238,7 +241,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
 
 def documents(reports: Sequence[Report], *, all_cells: bool = False) -> Any:
     """One document, or for the campaigns of a file {"campaigns": [document, …]}."""
-    found = [document(one, all_cells=all_cells) for one in reports]
+    found = [document(report, all_cells=all_cells) for report in reports]
     return found[0] if len(found) == 1 else {"campaigns": found}
 
 
@@ -250,8 +253,8 @@ def timed_share(spent: cost.Cost) -> float:
 def _stage(found: list[Verdict], all_cells: bool) -> dict[str, Any]:
     stage = {
         "cells": len(found),
-        "undecided": sum(one.verdict == "undecided" for one in found),
-        "violations": as_json([one for one in found if one.verdict == "violated"]),
+        "undecided": sum(verdict.verdict == "undecided" for verdict in found),
+        "violations": as_json([verdict for verdict in found if verdict.verdict == "violated"]),
     }
     return stage | ({"cells_all": as_json(found)} if all_cells else {})
 

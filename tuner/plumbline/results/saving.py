@@ -63,7 +63,7 @@ class Saving(msgspec.Struct, frozen=True):
 
     def calls_for(self, verdict: Verdict) -> bool:
         """Whether the cell is one of those that make up most of the work here."""
-        work = {(one.function, one.bytes): one.work_seconds for one in self.rows}
+        work = {(row.function, row.bytes): row.work_seconds for row in self.rows}
         return any(
             function == verdict.function and application.nearest(size, [verdict.bytes])
             for function, size in application.heaviest(work)
@@ -86,24 +86,24 @@ def of(
     measured: dict[Target, Cold] = {}
     if after and winners:
         measured = cold(db, campaign, after[0].suites[0], winners)
-    calls = [one for one in found.on(campaign.nprocs, campaign.nodes) if one.bytes]
-    whole = sum(one.work_seconds for one in calls) or 1.0
-    rows = [_row(one, whole, winners, measured, done=after is not None) for one in calls]
+    calls = [calls for calls in found.on(campaign.nprocs, campaign.nodes) if calls.bytes]
+    whole = sum(call.work_seconds for call in calls) or 1.0
+    rows = [_row(call, whole, winners, measured, done=after is not None) for call in calls]
     rows.sort(key=lambda one: -one.work_seconds)
     done = after is not None
 
     def total(values: Sequence[float | None]) -> float | None:
-        return sum(one for one in values if one is not None) if done else None
+        return sum(value for value in values if value is not None) if done else None
 
     return Saving(
         command=found.command,
         library=found.library,
         run_seconds=found.seconds,
         collective_seconds=found.collective_seconds,
-        here_seconds=sum(one.seconds for one in found.on(campaign.nprocs, campaign.nodes)),
-        saving_seconds=total([one.saving_seconds for one in rows]),
-        saving_low_seconds=total([one.saving_low_seconds for one in rows]),
-        saving_high_seconds=total([one.saving_high_seconds for one in rows]),
+        here_seconds=sum(calls.seconds for calls in found.on(campaign.nprocs, campaign.nodes)),
+        saving_seconds=total([row.saving_seconds for row in rows]),
+        saving_low_seconds=total([row.saving_low_seconds for row in rows]),
+        saving_high_seconds=total([row.saving_high_seconds for row in rows]),
         rows=rows,
     )
 
@@ -119,10 +119,10 @@ def cold(
     for tuned, plain in suites.in_turn(db, campaign.id, suite):
         ours = index(runs.medians(db, campaign.id, [tuned]))
         theirs = index(runs.medians(db, campaign.id, [plain]))
-        cells = [target for target, one in theirs if one == DEFAULT]
+        cells = [target for target, candidate in theirs if candidate == DEFAULT]
         logs, _ = cold_ratios(ours, theirs, cells, winners)
-        for cell, found in logs.items():
-            ratios.setdefault(cell, []).extend(found)
+        for cell, log in logs.items():
+            ratios.setdefault(cell, []).extend(log)
             seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
     return {
         cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
@@ -145,9 +145,9 @@ def _row(
     default: float | None = None
     if winner is not None:
         alike = [
-            one.bytes
-            for one in measured
-            if one.function == calls.function and deciding(winners, one) is winner
+            cell.bytes
+            for cell in measured
+            if cell.function == calls.function and deciding(winners, cell) is winner
         ]
         near = application.nearest(size, alike)
         saved = (None, None, None)

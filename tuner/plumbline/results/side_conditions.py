@@ -27,18 +27,21 @@ class SideConditions(msgspec.Struct, frozen=True):
 
 def of_side(launches: Sequence[Surroundings]) -> SideConditions:
     """`launches`: at least one."""
-    begins = [datetime.fromisoformat(one.started) for one in launches]
+    begins = [datetime.fromisoformat(launch.started) for launch in launches]
     ends = [
-        begin + timedelta(seconds=one.seconds) for begin, one in zip(begins, launches, strict=True)
+        begin + timedelta(seconds=launch.seconds)
+        for begin, launch in zip(begins, launches, strict=True)
     ]
     loads = [
-        foreign(one.load, one.wall_seconds)
-        for one in launches
-        if one.load is not None and one.wall_seconds > 0
+        foreign(launch.load, launch.wall_seconds)
+        for launch in launches
+        if launch.load is not None and launch.wall_seconds > 0
     ]
-    busy = [one.busy_seconds / one.wall_seconds for one in loads if one.busy_seconds is not None]
+    busy = [
+        load.busy_seconds / load.wall_seconds for load in loads if load.busy_seconds is not None
+    ]
     stolen = [
-        one.stolen_seconds / one.wall_seconds for one in loads if one.stolen_seconds is not None
+        load.stolen_seconds / load.wall_seconds for load in loads if load.stolen_seconds is not None
     ]
     return SideConditions(
         first=min(begins).isoformat(timespec="seconds"),

@@ -64,7 +64,7 @@ def parse(text: str) -> Name:
 def read(db: Database, name: Name) -> Side:
     """Raises UsageError that lists what there is, when campaign, stage, suite or variant is not;
     PlumblineError when its launches may not be joined into one sample."""
-    known = {one.id: one for one in campaigns.all_campaigns(db)}
+    known = {campaign.id: campaign for campaign in campaigns.all_campaigns(db)}
     if name.campaign not in known:
         listed = ", ".join(known) or "none"
         raise UsageError(f"{db.path} holds no campaign {name.campaign}; it holds: {listed}")
@@ -73,8 +73,8 @@ def read(db: Database, name: Name) -> Side:
     launches = runs.surroundings(db, campaign.id, suites)
     samples = runs.launch_samples(db, campaign.id, suites)
     if name.variant:
-        variants = sorted({one.case.variant for one in samples})
-        samples = [one for one in samples if one.case.variant == name.variant]
+        variants = sorted({sample.case.variant for sample in samples})
+        samples = [sample for sample in samples if sample.case.variant == name.variant]
         if not samples:
             raise UsageError(
                 f"{name.text}: no case of variant {name.variant}; there are: {', '.join(variants)}"
@@ -113,4 +113,4 @@ def _suites(db: Database, name: Name) -> list[str]:
             f"are named {name.campaign}/SUITE"
         )
     found = verdicts.get(db, name.campaign, name.stage)
-    return list(dict.fromkeys(suite for one in found for suite in one.suites))
+    return list(dict.fromkeys(suite for verdict in found for suite in verdict.suites))

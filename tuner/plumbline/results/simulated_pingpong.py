@@ -26,14 +26,14 @@ def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | 
     no ping-pongs."""
     trips = hockney.half_trips(db, campaign, [pingpong.SUITE.name, EXPLAINING])
     if not trips:
-        have = [one.id for one in campaigns.every(db) if hockney.get(db, one.id)]
+        have = [campaign.id for campaign in campaigns.every(db) if hockney.get(db, campaign.id)]
         raise UsageError(
             f"{campaign} has no ping-pongs in {db.path}; there are {', '.join(have) or 'none'}; "
             "`plumbline pingpong` measures them"
         )
     pairs = ("other_node", "other_socket", "same_socket", "same_core")
-    pair = next(name for name in pairs if any(one.pair == name for one in trips))
-    measured = {one.bytes: statistics.median(one.seconds) for one in trips if one.pair == pair}
+    pair = next(name for name in pairs if any(trip.pair == name for trip in trips))
+    measured = {trip.bytes: statistics.median(trip.seconds) for trip in trips if trip.pair == pair}
     near = pair != FAR
 
     def respond(simulation: Simulation) -> twin.Times:
@@ -61,7 +61,7 @@ def half_trips(
     if not run.finished:
         raise PlumblineError(f"no simulated ping-pong: {run.reason}\n{run.stderr[-800:]}")
     return {
-        one.bytes: statistics.median(one.round_trip_ns) / 2e9
-        for one in records
-        if isinstance(one, PingPong)
+        record.bytes: statistics.median(record.round_trip_ns) / 2e9
+        for record in records
+        if isinstance(record, PingPong)
     }

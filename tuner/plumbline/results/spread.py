@@ -80,7 +80,7 @@ def hours(db: Database, campaign: Campaign) -> Hours | None:
     if _looks(campaign).simulate is not None:
         return None
     kin = relatives(db, campaign)
-    spans = [span for one in kin if (span := runs.span(db, one.id))]
+    spans = [span for campaign in kin if (span := runs.span(db, campaign.id))]
     if not spans:
         return None
     begun, ended = min(span[0] for span in spans), max(span[1] for span in spans)
@@ -90,7 +90,9 @@ def hours(db: Database, campaign: Campaign) -> Hours | None:
 def relatives(db: Database, campaign: Campaign) -> list[Campaign]:
     """The campaigns with the same settings on the same machine and library, this one among them."""
     family = campaign.key.partition("-")[0]
-    return [one for one in campaigns.every(db) if one.key.partition("-")[0] == family]
+    return [
+        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == family
+    ]
 
 
 def with_hours(winners: Sequence[Winner], found: Hours | None) -> list[Winner]:
@@ -119,9 +121,9 @@ def _widened(winner: Winner, factor: float) -> Winner:
 
 def _by_cell(db: Database, kin: Sequence[Campaign]) -> list[list[Estimate]]:
     found: dict[tuple[object, ...], list[Estimate]] = {}
-    for one in kin:
-        looks = _looks(one)
-        for verdict in verdicts.get(db, one.id, STAGE):
+    for campaign in kin:
+        looks = _looks(campaign)
+        for verdict in verdicts.get(db, campaign.id, STAGE):
             if verdict.ratio is None or verdict.ratio_low is None or verdict.ratio_high is None:
                 continue
             known = estimate(

@@ -77,7 +77,7 @@ def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> 
     found = machine(_digits(latency * LATENCY), _digits(bandwidth), _digits(message * LATENCY))
     answer = respond(found)
     compared = [Size(size, measured[size], answer[size]) for size in sizes]
-    return Twin(found, compared, statistics.fmean(abs(one.error) for one in compared))
+    return Twin(found, compared, statistics.fmean(abs(size.error) for size in compared))
 
 
 def _solve(columns: Vector, wanted: Vector) -> tuple[float, float, float]:

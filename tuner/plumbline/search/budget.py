@@ -57,8 +57,8 @@ class Budget:
 
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
-        for one in self._limits():
-            one.measured(self._lab.spent_seconds)
+        for limit in self._limits():
+            limit.measured(self._lab.spent_seconds)
 
     def left(self) -> bool:
         return self._says(lambda one: self._lab.spent_seconds < one.until_seconds)
@@ -77,8 +77,8 @@ class Budget:
 
     def earned(self) -> None:
         """A search has found something."""
-        for one in self._limits():
-            one.earned()
+        for limit in self._limits():
+            limit.earned()
 
     def _limits(self) -> list[_Limit]:
         return [self._limit] if self._earlier is None else [self._limit, self._earlier]

@@ -53,13 +53,15 @@ class Setting(msgspec.Struct):
 
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
         chosen = {name: self.chosen[name] for name in functions}
-        cells = [one for one in self.cells if one.function in chosen]
+        cells = [cell for cell in self.cells if cell.function in chosen]
         suite = msgspec.structs.replace(self.suite, arm=self.suite.arm + mark)
         return Setting(suite, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
         return {
-            name: value for one in self.chosen.values() for name, value in one.configuration.values
+            name: value
+            for candidate in self.chosen.values()
+            for name, value in candidate.configuration.values
         }
 
 
@@ -122,7 +124,11 @@ class ColdHeat:
         self._whole = whole
         self._active = []
         for number, (chosen, cells) in enumerate(settings_of(entries, company)):
-            left = [one for one in references if company.unchanged(one.function, chosen)]
+            left = [
+                reference
+                for reference in references
+                if company.unchanged(reference.function, chosen)
+            ]
             turn = _REFERENCES * number % max(1, len(left))
             beside = [*left[turn:], *left[:turn]][:_REFERENCES]
             own = suite.of(f"cold-{number + 1:02d}")
@@ -131,12 +137,14 @@ class ColdHeat:
 
     @property
     def suites(self) -> list[str]:
-        return [one.suite.name for one in self._all if one.sequence]
+        return [setting.suite.name for setting in self._all if setting.sequence]
 
     @property
     def shared(self) -> list[dict[str, Candidate]]:
         """What was in force in launches of several candidates."""
-        return [one.chosen for one in self._all if one.sequence and len(one.chosen) > 1]
+        return [
+            setting.chosen for setting in self._all if setting.sequence and len(setting.chosen) > 1
+        ]
 
     def round(self, number: int, go_on: Callable[[], bool] = lambda: True) -> None:
         """One finished launch of every setting that still has something to measure; those that are
@@ -150,7 +158,7 @@ class ColdHeat:
                 self._active.append(setting)
                 continue
             parts = self._launch(setting, number)
-            self._all += [one for one in parts if one is not setting]
+            self._all += [part for part in parts if part is not setting]
             waiting[:0] = parts
 
     def ratios(
@@ -190,15 +198,17 @@ class ColdHeat:
                     for cell, times in here.items()
                     if run in times and cell in plain[number]
                 }
-                anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
+                anchored = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
                 factor = statistics.median(anchored) if anchored and not self._repeats else 0.0
-                for (target, one), log in logs.items():
-                    if one == DEFAULT:
+                for (target, candidate), log in logs.items():
+                    if candidate == DEFAULT:
                         yield setting, target, log - factor
 
     def _left(self, setting: Setting) -> list[Target]:
         return [
-            one for one in setting.cells if (one, setting.chosen[one.function]) not in self.flaws
+            cell
+            for cell in setting.cells
+            if (cell, setting.chosen[cell.function]) not in self.flaws
         ]
 
     def _launch(self, setting: Setting, number: int) -> list[Setting]:
@@ -212,7 +222,9 @@ class ColdHeat:
                 *(PlanCase(target.function, target.bytes, one) for one in self._anchors[target]),
             )
         ]
-        cases += [DEFAULT.case(one.function, one.bytes) for one in setting.references]
+        cases += [
+            DEFAULT.case(reference.function, reference.bytes) for reference in setting.references
+        ]
         plan = msgspec.structs.replace(
             self._plan,
             name=setting.suite.launch(setting.sequence),
@@ -289,4 +301,4 @@ class ColdHeat:
 
 def _finished(lab: Laboratory, suite: str) -> list[int]:
     """Numbers of the finished launches of a suite, in order."""
-    return [one.number for one in runs.surroundings(lab.db, lab.campaign, [suite])]
+    return [surrounding.number for surrounding in runs.surroundings(lab.db, lab.campaign, [suite])]

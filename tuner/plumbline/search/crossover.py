@@ -64,16 +64,17 @@ class SizeGrid:
         halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
         parts = 2 ** (halvings if self._at_once else min(2, halvings))
         # A message is the volume, or its block.
-        ways = [one * (unit // self._width) // unit for one in self._switches]
-        inside = [one for one in ways if first <= one < last]
+        ways = [switch * (unit // self._width) // unit for switch in self._switches]
+        inside = [way for way in ways if first <= way < last]
         if inside:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))
             found = [one for one in (near, near + 1) if first < one < last]
         else:
             points = (
-                max(first, 1) * (last / max(first, 1)) ** (one / parts) for one in range(1, parts)
+                max(first, 1) * (last / max(first, 1)) ** (number / parts)
+                for number in range(1, parts)
             )
-            found = sorted({min(max(round(one), first + 1), last - 1) for one in points})
+            found = sorted({min(max(round(point), first + 1), last - 1) for point in points})
         return [one * unit for one in found]
 
 
@@ -81,10 +82,12 @@ def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
     """The longest messages that go one way: what the library says of the settings that the space
     calls switches."""
     found = set()
-    for one in space.setting:
-        value = installed[one.knob].value or one.default if one.knob in installed else None
-        if one.switch and value and value.isdecimal():
-            found.add(int(value) - (one.switch == "from"))
+    for setting in space.setting:
+        value = (
+            installed[setting.knob].value or setting.default if setting.knob in installed else None
+        )
+        if setting.switch and value and value.isdecimal():
+            found.add(int(value) - (setting.switch == "from"))
     return sorted(one for one in found if one > 0)
 
 
@@ -98,8 +101,10 @@ def wanted(
         left, right = chosen.answer(low), chosen.answer(high)
         if left == right and (left == chosen.everywhere() or high <= low * REACH**2):
             continue
-        entered = {one for one in (left, right, chosen.everywhere()) if one != DEFAULT}
-        if any(is_cold(chosen.function, one) for one in entered):
+        entered = {
+            candidate for candidate in (left, right, chosen.everywhere()) if candidate != DEFAULT
+        }
+        if any(is_cold(chosen.function, candidate) for candidate in entered):
             continue
         for size in grid.between(chosen.function, low, high):
             found[Target(chosen.function, size)] = sorted(entered)
@@ -118,8 +123,8 @@ def search(
     between: dict[Target, list[Trial]] = {}
     for _ in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
-        for one in choose(between=between):
-            entries |= wanted(one, grid, is_cold)
+        for chosen in choose(between=between):
+            entries |= wanted(chosen, grid, is_cold)
         if not entries or not go_on():
             break
         between |= measure(entries)

@@ -32,9 +32,7 @@ def latency(db: Database, campaign: str) -> float:
     """Seconds of an empty message between the ranks that are nearest to each other; 0: not
     measured."""
     trips = [
-        seconds
-        for found in hockney.half_trips(db, campaign, ["before"])
-        for seconds in found.seconds
+        seconds for trip in hockney.half_trips(db, campaign, ["before"]) for seconds in trip.seconds
     ]
     return min(trips, default=0.0)
 

@@ -45,12 +45,14 @@ def values(
     `fixed` are not; nor are those that need a core of their own without `spare_cores`. Raises
     UsageError for a name that no setting has, or whose setting needs a spare core."""
     parameters = [
-        (entry, one)
+        (entry, parameter)
         for entry in space.function
-        for one in entry.parameters
-        if one.scope == "process" and entry.sizes == "each"
+        for parameter in entry.parameters
+        if parameter.scope == "process" and entry.sizes == "each"
     ]
-    every = {one.knob for one in space.setting} | {one.knob for _, one in parameters}
+    every = {setting.knob for setting in space.setting} | {
+        parameter.knob for _, parameter in parameters
+    }
     unknown = sorted(set(named or ()) - every)
     if unknown:
         raise UsageError(f"settings: {', '.join(unknown)}: not in the search space")
@@ -98,7 +100,7 @@ def is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bo
 
 
 def _is_used(standing: Iterable[Winner], entry: FunctionSpace, parameter: Parameter) -> bool:
-    return any(one.configuration.get(entry.knob) in parameter.algorithms for one in standing)
+    return any(winner.configuration.get(entry.knob) in parameter.algorithms for winner in standing)
 
 
 def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str]:
@@ -149,7 +151,7 @@ class ProcessWide(Turns[Target]):
 
     def plan(self, value: Configuration) -> Plan:
         own = value if self._read_back else AS_IT_IS
-        cases = [PlanCase(one.function, one.bytes, configuration=own) for one in self._cells]
+        cases = [PlanCase(cell.function, cell.bytes, configuration=own) for cell in self._cells]
         plan = tables.plan(self._settings, cases)
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 

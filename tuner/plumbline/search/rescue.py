@@ -36,7 +36,7 @@ def rescue(
     """Tries the library's candidates in `cells`, all of one function, in round `number`, as long as
     there is time."""
     function = cells[0].function
-    candidates = [one for one in menu.first(function) if one.is_knobs]
+    candidates = [candidate for candidate in menu.first(function) if candidate.is_knobs]
     name = function.removeprefix("MPI_").lower()
     tried: dict[Candidate, dict[Target, Tried]] = {}
     suites: list[Suite] = []
@@ -56,11 +56,11 @@ def rescue(
             outcome="nothing better",
             reason=_said(
                 lab.aside.how(function, cell.bytes),
-                {one: found[cell] for one, found in tried.items()},
+                {candidate: found[cell] for candidate, found in tried.items()},
                 len(candidates),
             ),
-            trials=[_trial(one, found[cell]) for one, found in tried.items()],
-            suites=[one.name for one in suites],
+            trials=[_trial(candidate, found[cell]) for candidate, found in tried.items()],
+            suites=[suite.name for suite in suites],
         )
         for cell in cells
     ]
@@ -69,7 +69,9 @@ def rescue(
 def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
     said = f"the library's own call ends launches ({how}); {len(tried)} of "
     said += f"{counted(candidates, 'candidate')} tried, each in launches of its own: "
-    times = {one: seconds for one, seconds in tried.items() if isinstance(seconds, float)}
+    times = {
+        candidate: seconds for candidate, seconds in tried.items() if isinstance(seconds, float)
+    }
     if not times:
         return said + ("none works there" if tried else "there was no time")
     best = min(times, key=lambda one: times[one])

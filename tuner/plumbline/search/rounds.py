@@ -89,7 +89,9 @@ class Rounds:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
         found = set(violated(verdicts))
         if self._settings.search.all:
-            found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
+            found |= {
+                Target(name, size) for name, its_sizes in self._sizes.items() for size in its_sizes
+            }
         return worth(sorted(self._there(found - self._searched)), self._weights)
 
     def rescue(self, number: int) -> None:
@@ -103,11 +105,11 @@ class Rounds:
                 cells.setdefault(function, []).append(cell)
         for function, those in cells.items():
             self._searched.update(those)
-            for found in rescue(
+            for search in rescue(
                 self._lab, self._menu, self._plan, those, number, self._settings.ranks.ppn, has_time
             ):
-                searches.put(self._lab.db, self._lab.campaign, found)
-                text = f"{function} at {found.bytes} B: {found.reason}"
+                searches.put(self._lab.db, self._lab.campaign, search)
+                text = f"{function} at {search.bytes} B: {search.reason}"
                 self._lab.tell(PUT_ASIDE, text, function=function)
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
@@ -115,32 +117,34 @@ class Rounds:
         what answers them; '' where there are none."""
         every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         out = {*self._searched, *violated(table)}
-        left = [one for one in self._there(every) if one not in out]
+        left = [cell for cell in self._there(every) if cell not in out]
         faster = []
         for cell in left:
-            known = {(one.variant, *one.knobs.items()): one for one in self._along.get(cell, ())}
-            best = min((one for one in known.values() if one.ratio), key=_ratio, default=None)
+            known = {
+                (trial.variant, *trial.knobs.items()): trial for trial in self._along.get(cell, ())
+            }
+            best = min((trial for trial in known.values() if trial.ratio), key=_ratio, default=None)
             winner = outcome.deciding(winners, cell)
-            own = [one for one in known.values() if winner and outcome.is_of(one, winner)]
+            own = [trial for trial in known.values() if winner and outcome.is_of(trial, winner)]
             factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
             if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
                 what = outcome.label(best.variant, best.knobs)
                 faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
         if not left or not self._searched or self._settings.search.all:
             return ""
-        functions = Counter(one.function for one in left)
+        functions = Counter(cell.function for cell in left)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
         said = f"{counted(len(left), 'cell')} without a violation: {where}; --all searches them"
         return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Those where the library's own call can be measured."""
-        return [one for one in cells if not self._lab.aside.how(one.function, one.bytes)]
+        return [cell for cell in cells if not self._lab.aside.how(cell.function, cell.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
-        found = violated(one for one in verdicts if one.kind == "pattern")
-        return [one for one in found if one in self._searched and one not in self._again]
+        found = violated(verdict for verdict in verdicts if verdict.kind == "pattern")
+        return [cell for cell in found if cell in self._searched and cell not in self._again]
 
     def first(
         self,
@@ -170,17 +174,17 @@ class Rounds:
                     )
             self._searched |= set(targets)
             close = Neighbours(verdicts, self._settings.claims.tolerance)
-            beside = [one for one in close.of(targets) if one not in self._searched]
+            beside = [cell for cell in close.of(targets) if cell not in self._searched]
             around = dict(environment)
             # One that answers the calls of a racing cell would take the candidates' place.
             raced = [*entered, *beside]
             others = [
-                one
-                for one in [*standing, *found]
-                if one.variant == DEFAULT.variant
+                winner
+                for winner in [*standing, *found]
+                if winner.variant == DEFAULT.variant
                 and (
-                    one.function == EVERY_FUNCTION
-                    or not any(outcome.holds(one, target) for target in raced)
+                    winner.function == EVERY_FUNCTION
+                    or not any(outcome.holds(winner, target) for target in raced)
                 )
             ]
             if others:
@@ -217,7 +221,7 @@ class Rounds:
         themselves, nothing inside them is replaced."""
         targets = self.stuck(verdicts)
         self._again |= set(targets)
-        replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
+        replaced = {winner.function for winner in standing if winner.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
         suite = Suite("search", number, "in-force")
         race = self._race(menu, suite, in_force(standing, suite.name), standing)
@@ -264,7 +268,7 @@ class Rounds:
     ) -> list[Winner]:
         return select(
             menu,
-            {target: self._seconds.left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, trial) for target, trial in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,
@@ -284,7 +288,7 @@ class Rounds:
         choice = partial(
             choose,
             menu,
-            {target: self._seconds.left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, trial) for target, trial in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,
@@ -330,10 +334,10 @@ class Rounds:
             effort = ONE_LAUNCH
             past = self._known()
             if environment:
-                whole = any(one.function == EVERY_FUNCTION for one in in_force)
+                whole = any(winner.function == EVERY_FUNCTION for winner in in_force)
                 before = None if whole else past.evidence
                 touched = {*self._plan.harness, EVERY_FUNCTION}
-                if touched.isdisjoint(one.function for one in in_force):
+                if touched.isdisjoint(winner.function for winner in in_force):
                     past = Past(past.evidence.only(partial(_is_anchor, menu)))
                 else:
                     past = Past(Evidence(exact=True))
@@ -354,7 +358,7 @@ class Rounds:
             suite,
             past=past,
             before=before,
-            changed=[one.function for one in in_force],
+            changed=[winner.function for winner in in_force],
             earlier=earlier,
             company=self._company,
             has_time=self._budget.left,
@@ -387,11 +391,11 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        beside = [one for one in close.of(targets) if one in entered] if close else []
+        beside = [cell for cell in close.of(targets) if cell in entered] if close else []
         bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
         for more in (self._seconds.refused, barred or {}):
-            without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
+            without = {cell: {*names, *more.get(cell, ())} for cell, names in without.items()}
         along: list[Target] = []
         if race.knows_more:
             along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
@@ -400,21 +404,21 @@ class Rounds:
             refine=refine,
             without=without,
             bounds=bound,
-            beside=[one for one in entered if one not in targets and one not in beside],
+            beside=[cell for cell in entered if cell not in targets and cell not in beside],
             along=along,
         )
-        self._along |= {one: race.trials(one) for one in along}
+        self._along |= {cell: race.trials(cell) for cell in along}
         self._compare_duplicate(race)
         if race.passed_over:
             said = (
-                f"{function} {outcome.label(one.variant, one.configuration.as_dict())}: {reason}"
-                for (function, one), reason in race.passed_over.items()
+                f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
+                for (function, of), reason in race.passed_over.items()
             )
             self._lab.tell("passed over", "; ".join(said), race.suite.name)
         found = self._select(menu, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
-            left = [one for one in beside if one not in opened_by]
+            left = [cell for cell in beside if cell not in opened_by]
             broken = close.broken(left, _becomes(trials, found))
             if not broken:
                 break
@@ -463,7 +467,7 @@ def _becomes(
     found: dict[Target, float] = {}
     for target, measured in trials.items():
         winner = outcome.deciding(winners, target)
-        for one in measured:
-            if winner and outcome.is_of(one, winner) and one.ratio is not None:
-                found[target] = one.ratio
+        for trial in measured:
+            if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
+                found[target] = trial.ratio
     return found

@@ -77,9 +77,9 @@ def choose(
     found = []
     more = between or {}
     for function in sorted({target.function for target in trials}):
-        here = {one.bytes: trials[one] for one in trials if one.function == function}
-        added = {one.bytes: more[one] for one in more if one.function == function}
-        wanted = {one.bytes for one in opened_by if one.function == function}
+        here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
+        added = {cell.bytes: more[cell] for cell in more if cell.function == function}
+        wanted = {cell.bytes for cell in opened_by if cell.function == function}
         known = sorted({*sizes[function], *added})
         share = {size: (weights or {}).get((function, size), 1.0) for size in known}
         base: Winner | None = None
@@ -187,16 +187,18 @@ def _options(
     """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
     algorithm of the library that holds for all sizes) only our variants can still be chosen, and
     must beat it."""
-    eligible = [one for one in trials if _faster(one)]
+    eligible = [trial for trial in trials if _faster(trial)]
     if menu.one_for_all_sizes(function):
-        eligible = [one for one in eligible if one.variant != "default"]
+        eligible = [trial for trial in eligible if trial.variant != "default"]
         if base is not None:
             under_base = next(
-                (one.ratio for one in trials if one.knobs == base.configuration), None
+                (trial.ratio for trial in trials if trial.knobs == base.configuration), None
             )
-            eligible = [one for one in eligible if _ratio(one) * tie(one) < (under_base or 1.0)]
+            eligible = [
+                trial for trial in eligible if _ratio(trial) * tie(trial) < (under_base or 1.0)
+            ]
     ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
-    return [one for one in ranked if _as_good(one, ranked[0])]
+    return [trial for trial in ranked if _as_good(trial, ranked[0])]
 
 
 def _as_good(one: Trial, best: Trial) -> bool:
@@ -229,8 +231,8 @@ def fewest_rules(
         ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
         for at in run:
             ways = [
-                min((_further(*way, one, share[at]) for way in ways), key=lambda way: way[0])
-                for one in options[at]
+                min((_further(*way, trial, share[at]) for way in ways), key=lambda way: way[0])
+                for trial in options[at]
             ]
         chosen |= zip(run, min(ways, key=lambda way: way[0])[1], strict=True)
         run = []
@@ -256,27 +258,27 @@ def _one_for_all(
 ) -> Winner | None:
     """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
     one, and is slower at none; of equals the first on the menu."""
-    order = {one: number for number, one in enumerate(menu.first(function))}
+    order = {candidate: number for number, candidate in enumerate(menu.first(function))}
     candidates = {
-        candidate_of(one)
+        candidate_of(trial)
         for trials in by_size.values()
-        for one in trials
-        if one.variant == "default" and one.state == "measured"
+        for trial in trials
+        if trial.variant == "default" and trial.state == "measured"
     }
     best: tuple[float, list[Trial]] | None = None
     for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
         at = {
-            size: one
+            size: trial
             for size, trials in by_size.items()
-            for one in trials
-            if one.state == "measured" and candidate_of(one) == candidate
+            for trial in trials
+            if trial.state == "measured" and candidate_of(trial) == candidate
         }
         if at.keys() != by_size.keys():
             continue
-        if any(slower(one, tolerance) for one in at.values()):
+        if any(slower(trial, tolerance) for trial in at.values()):
             continue
         helped = [size for size in wanted if _faster(at[size])]
-        gain = benefit({size: _ratio(one) for size, one in at.items()}, share)
+        gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
         if helped and gain > 0 and (best is None or gain > best[0]):
             best = (gain, list(at.values()))
     if best is None:

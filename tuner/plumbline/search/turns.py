@@ -101,8 +101,8 @@ class Turns(ABC, Generic[Key]):
         """All values, and the one that is kept. `environment` is in force on both sides."""
         plain = Series(self._lab, suite.beside(), self.plan(AS_IT_IS), environment)
         entered: list[Entered[Key]] = [
-            Entered(one, suite.of(f"{place:03d}"), rounds=[], ratios={})
-            for place, one in enumerate(tried, 1)
+            Entered(configuration, suite.of(f"{place:03d}"), rounds=[], ratios={})
+            for place, configuration in enumerate(tried, 1)
         ]
         left, done = list(entered), 0
         for launches, keep in heats:
@@ -116,12 +116,14 @@ class Turns(ABC, Generic[Key]):
                     if one.sequence or self._has_time():
                         self._launch(one, turn, environment)
             done = launches
-            left = [one for one in left if one.sequence]
+            left = [entered for entered in left if entered.sequence]
             for one in left:
                 one.ratios = self._ratios(suite.beside().name, one, since)
-            left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
+            left = [
+                entered for entered in left if not entered.flaw and self.saved(entered.ratios) > 0
+            ]
             left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
-        return entered, next((one for one in left if self.is_better(one.ratios)), None)
+        return entered, next((entered for entered in left if self.is_better(entered.ratios)), None)
 
     def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
         """The time saved over the table, weighted; a cell that takes as long saves nothing."""
@@ -147,7 +149,7 @@ class Turns(ABC, Generic[Key]):
             sum(self.weight(cell) * math.exp(logs[at]) for cell, logs in ratios.items()) / whole
             for at in range(count)
         ]
-        return self._compare([math.log(one) for one in shares], confidence)
+        return self._compare([math.log(share) for share in shares], confidence)
 
     def is_better(self, ratios: Mapping[Key, Sequence[float]]) -> bool:
         found = self.overall(ratios)
@@ -207,8 +209,8 @@ class Turns(ABC, Generic[Key]):
             opened_by=list(opened_by),
             outcome="nothing better" if best is None else "winner",
             reason=reason,
-            trials=[self._trial(one) for one in begun],
-            suites=[suite.beside().name, *(one.suite.name for one in begun)],
+            trials=[self._trial(entered) for entered in begun],
+            suites=[suite.beside().name, *(entered.suite.name for entered in begun)],
         )
         searches.put(self._lab.db, self._lab.campaign, record)
 

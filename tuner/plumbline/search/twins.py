@@ -46,10 +46,10 @@ def witnesses(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[
     for target, candidates in cold.items():
         if _is_guard(entries[target]):
             continue
-        racing = {_name(one) for one in entries[target]}
+        racing = {_name(candidate) for candidate in entries[target]}
         allowed = menu.anchors(target.function)
-        for one in candidates:
-            twins = menu.twins(target.function, one)
+        for candidate in candidates:
+            twins = menu.twins(target.function, candidate)
             if twins.isdisjoint({*racing, *found.get(target, ())}):
                 found.setdefault(target, []).extend([name for name in allowed if name in twins][:1])
     return found
@@ -77,7 +77,7 @@ def passed_over(
         whole = menu.one_for_all_sizes(function) and not menu.ranged(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
-        faster = {one: known[one] for one in known if not _is_guard(entries[one])} or known
+        faster = {cell: known[cell] for cell in known if not _is_guard(entries[cell])} or known
         nearest, near = min(faster.items(), key=lambda one: one[1].best - one[1].within)
         farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
         if near.best > near.within:
@@ -107,7 +107,7 @@ def _behind(
             return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, witness)
     logs = _logs(evidence, target)
     twins = menu.twins(target.function, candidate)
-    of_twins = [log for one, log in logs.items() if _name(one) in twins]
+    of_twins = [log for candidate, log in logs.items() if _name(candidate) in twins]
     if not of_twins:
         return None
     twin, witness = min(of_twins), "a variant of ours with the same messages takes"
@@ -119,17 +119,19 @@ def _name(candidate: Candidate) -> str:
 
 
 def _is_guard(racing: Sequence[Candidate]) -> bool:
-    return all(one.is_knobs for one in racing)
+    return all(candidate.is_knobs for candidate in racing)
 
 
 def _best(logs: Mapping[Candidate, float], racing: Sequence[Candidate]) -> float:
-    return min(log for one, log in logs.items() if one in racing or one == DEFAULT)
+    return min(
+        log for candidate, log in logs.items() if candidate in racing or candidate == DEFAULT
+    )
 
 
 def _logs(evidence: Evidence, target: Target) -> dict[Candidate, float]:
     """log(candidate / default) of all that is known in a cell."""
     return {DEFAULT: 0.0} | {
-        one: lead.log
-        for one in evidence.candidates(target)
-        if (lead := evidence.lead(target, one)) is not None
+        candidate: lead.log
+        for candidate in evidence.candidates(target)
+        if (lead := evidence.lead(target, candidate)) is not None
     }

@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         simulated = self.ranks.simulate is not None
         yield from self.ranks.problems()
         numbers = (*self.cases.sizes, *self.keys().values())
-        if any(isinstance(one, int) and one > _LARGEST for one in numbers):
+        if any(isinstance(number, int) and number > _LARGEST for number in numbers):
             yield f"numbers must be at most {_LARGEST}"
         yield from self.fixed.problems(simulated=simulated)
         yield from self.cases.problems(nprocs)
@@ -131,7 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GROUPS: dict[str, type[msgspec.Struct]] = {
-    one.name: one.type for one in msgspec.structs.fields(Settings)
+    field.name: field.type for field in msgspec.structs.fields(Settings)
 }
 GROUP_OF = {key: group for group, table in GROUPS.items() for key in table.__struct_fields__}
 

@@ -62,9 +62,9 @@ def used(db: Database, campaign: Campaign, shown: Sequence[str]) -> str:
     one than those `shown`: which one; else empty."""
     place = (campaign.machine, campaign.library_fingerprint)
     those = [
-        other
-        for other in campaigns.with_winners(db)
-        if (other.machine, other.library_fingerprint) == place
+        winner
+        for winner in campaigns.with_winners(db)
+        if (winner.machine, winner.library_fingerprint) == place
     ]
     if not those or those[-1].id in shown:
         return ""

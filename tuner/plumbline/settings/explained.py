@@ -24,7 +24,7 @@ class Explained(msgspec.Struct, frozen=True):
 
 def keys() -> dict[str, Explained]:
     """Of every group, in their order."""
-    return {key: one for group in GROUPS.values() for key, one in of_group(group)}
+    return {key: explained for group in GROUPS.values() for key, explained in of_group(group)}
 
 
 def of_group(group: type[msgspec.Struct]) -> Iterator[tuple[str, Explained]]:

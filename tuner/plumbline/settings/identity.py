@@ -35,7 +35,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     if settings.cases.op not in bench.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
     require_sync(bench, settings)
-    known = {one.name for one in bench.catalogue.variants}
+    known = {variant.name for variant in bench.catalogue.variants}
     unknown = set(settings.search.variants or ()) - known
     if unknown:
         raise UsageError(
@@ -96,7 +96,9 @@ def enter(
         ]
     )
     hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    same = [one for one in campaigns.every(db) if one.key.partition("-")[0] == hashed]
+    same = [
+        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == hashed
+    ]
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
     key = f"{hashed}-{len(same) + 1}"
@@ -148,7 +150,9 @@ def now() -> str:
 def chosen(bench: Workbench, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
-    names = [one.name for one in bench.catalogue.functions if one.name != "MPI_Barrier"]
+    names = [
+        function.name for function in bench.catalogue.functions if function.name != "MPI_Barrier"
+    ]
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
@@ -160,13 +164,14 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
         if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.
-        called = [one for one in found.patterns if one.lhs in settings.called]
+        called = [pattern for pattern in found.patterns if pattern.lhs in settings.called]
         return msgspec.structs.replace(found, patterns=called)
     if settings.cases.guidelines == [EVERY]:
         return bench.guidelines
-    known = {one.id for one in bench.guidelines.entries()}
+    known = {entry.id for entry in bench.guidelines.entries()}
     others = sorted(
-        {one.id for one in bench.guidelines.of_benchmarks()} & set(settings.cases.guidelines)
+        {benchmark.id for benchmark in bench.guidelines.of_benchmarks()}
+        & set(settings.cases.guidelines)
     )
     if others:
         raise UsageError(

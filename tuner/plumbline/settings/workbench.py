@@ -74,10 +74,10 @@ class Variant(msgspec.Struct, frozen=True):
         """As plans and profiles write it: with the standard values, then with one parameter at a
         time at each other value that is worth a try."""
         tried = [
-            f"{self.name}:{one.name}={value}"
-            for one in self.parameters
-            for value in one.choices(size, nprocs)
-            if value != one.standard
+            f"{self.name}:{parameter.name}={value}"
+            for parameter in self.parameters
+            for value in parameter.choices(size, nprocs)
+            if value != parameter.standard
         ]
         return [self.name, *tried]
 

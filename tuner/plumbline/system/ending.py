@@ -41,13 +41,15 @@ def by_signals() -> Iterator[None]:
         yield
         return
     _state.received, _state.waiting = 0, None
-    heard = [one for one in _SIGNALS if signal.getsignal(one) not in (signal.SIG_IGN, None)]
-    before = {one: signal.signal(one, _receive) for one in heard}
+    heard = [
+        number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    ]
+    before = {number: signal.signal(number, _receive) for number in heard}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
     handlers: dict[int, Callable[[int, object], None]]
     handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
     handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)
-    before = {number: signal.signal(number, one) for number, one in handlers.items()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         child = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
             [*_dying_with_parent(), *words], env=dict(environment)

@@ -49,6 +49,6 @@ def _misbound(header: Header, bind: str, domains: Domains) -> str:
             continue  # not known
         if bind == "none" and len(bound) < header.processing_units:
             return f"rank {rank} is bound to {text}, though bind = none was asked for"
-        if known and not any(bound <= one for one in known):
+        if known and not any(bound <= domain for domain in known):
             return f"rank {rank} may run on {text}, though bind = {bind} was asked for"
     return ""

@@ -44,14 +44,16 @@ class TallyRow(msgspec.Struct, frozen=True):
     tallies: list[Tally]
 
     def remarkable(self) -> bool:
-        return any(one.violated or one.after for one in self.tallies)
+        return any(tally.violated or tally.after for tally in self.tallies)
 
 
 def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[TallyRow]:
     found = []
     for kind in all_kinds():
         counted = [_by_row(kind, column.before) for column in columns]
-        later = [None if one.after is None else _by_row(kind, one.after) for one in columns]
+        later = [
+            None if column.after is None else _by_row(kind, column.after) for column in columns
+        ]
         by_function = kind.row == "function"
         known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
         for key in in_order({key for one in counted for key in one}, known):
@@ -100,8 +102,8 @@ def across_table(
         table.add_row(
             row.letter,
             label,
-            *(_text(one, marks) for one in row.tallies),
-            end_section=any(one.letter != row.letter for one in shown[number + 1 : number + 2]),
+            *(_text(tally, marks) for tally in row.tallies),
+            end_section=any(after.letter != row.letter for after in shown[number + 1 : number + 2]),
         )
     if not shown:
         table.add_row("", "every guideline holds")
@@ -110,19 +112,19 @@ def across_table(
 
 def _by_row(kind: Kind, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = {}
-    for one in verdicts:
-        if one.kind == kind.name:
-            key = one.function if kind.row == "function" else one.guideline
-            found.setdefault(key, []).append(one)
+    for verdict in verdicts:
+        if verdict.kind == kind.name:
+            key = verdict.function if kind.row == "function" else verdict.guideline
+            found.setdefault(key, []).append(verdict)
     return found
 
 
 def _tally(before: Sequence[Verdict], after: Sequence[Verdict] | None) -> Tally:
     return Tally(
         tested=len(before),
-        violated=sum(one.verdict == "violated" for one in before),
-        undecided=sum(one.verdict == "undecided" for one in before),
-        after=None if after is None else sum(one.verdict == "violated" for one in after),
+        violated=sum(verdict.verdict == "violated" for verdict in before),
+        undecided=sum(verdict.verdict == "undecided" for verdict in before),
+        after=None if after is None else sum(verdict.verdict == "violated" for verdict in after),
     )
 
 

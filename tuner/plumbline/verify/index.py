@@ -77,11 +77,11 @@ class Index:
                 )
             self.types[case.function] = case.type
             self._add(side_of(case), entry)
-        for found in samples:
-            case = found.case
+        for sample in samples:
+            case = sample.case
             if case.config == LIBRARY and not case.knobs:
                 self._ns.setdefault(side_of(case), {}).update(
-                    zip(found.runs, found.ns, strict=True)
+                    zip(sample.runs, sample.ns, strict=True)
                 )
 
     def _add(self, side: Side, entry: Medians) -> None:

@@ -36,5 +36,5 @@ def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]
         Side(function, LIBRARY, part_bytes(function, size, index.nprocs, ranks, type_name), ranks)
         for ranks in index.fewer_ranks()
     ]
-    lefts = [left for left in lefts if index.planned(left)]
-    return tuple(Candidate(left, right, weight=float(len(lefts))) for left in lefts)
+    lefts = [side for side in lefts if index.planned(side)]
+    return tuple(Candidate(side, right, weight=float(len(lefts))) for side in lefts)
