@@ -14,7 +14,10 @@ def put(db: Database, campaign: str, event: Event) -> None:
     nothing but its time is that one."""
     with db.transaction():
         campaigns.require(db, campaign)
-        if any(msgspec.structs.replace(one, time=event.time) == event for one in get(db, campaign)):
+        if any(
+            msgspec.structs.replace(stored, time=event.time) == event
+            for stored in get(db, campaign)
+        ):
             return
         db.rows(
             """INSERT INTO event (campaign, time, kind, text, run, suite, function)

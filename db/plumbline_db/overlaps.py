@@ -21,19 +21,19 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
                :computation, :both, :rank, :function, :requests, :threads, :helper, :spare)""",
         [
-            msgspec.structs.asdict(one)
+            msgspec.structs.asdict(record)
             | {
                 "run": run,
                 "position": position,
-                "helper": int(one.helper),
-                "spare": int(one.spare),
-                "delivered": int(one.delivered),
-                "communication": blob(one.communication_ns),
-                "computation": blob(one.computation_ns),
-                "both": blob(one.both_ns),
+                "helper": int(record.helper),
+                "spare": int(record.spare),
+                "delivered": int(record.delivered),
+                "communication": blob(record.communication_ns),
+                "computation": blob(record.computation_ns),
+                "both": blob(record.both_ns),
             }
-            for position, one in cells
-            if isinstance(one, Overlap)
+            for position, record in cells
+            if isinstance(record, Overlap)
         ],
     )
     db.many(
@@ -43,18 +43,18 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
             {
                 "run": run,
                 "position": position,
-                "cell": one.cell,
-                "rank": one.rank,
-                "triple": one.triple,
-                "part": one.part,
-                "names": msgspec.json.encode(one.names).decode(),
-                "peers": blob(one.peers),
-                "numbers": blob(one.numbers),
-                "begin": blob(one.begin_ns),
-                "end": blob(one.end_ns),
+                "cell": record.cell,
+                "rank": record.rank,
+                "triple": record.triple,
+                "part": record.part,
+                "names": msgspec.json.encode(record.names).decode(),
+                "peers": blob(record.peers),
+                "numbers": blob(record.numbers),
+                "begin": blob(record.begin_ns),
+                "end": blob(record.end_ns),
             }
-            for position, one in cells
-            if isinstance(one, OverlapTrace)
+            for position, record in cells
+            if isinstance(record, OverlapTrace)
         ],
     )
     latencies = [record for record in records if isinstance(record, OverlapLatency)]

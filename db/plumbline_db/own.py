@@ -43,18 +43,18 @@ def require(path: Path, top: Path) -> None:
     """Raises PlumblineError where somebody else may have written what is at `path`. What there is
     of it, and the folders up to `top`, must be this user's or root's, no links, and closed to
     writing by others; where `top` lies must be closed, too."""
-    for one in (path, *path.parents):
-        if one != top and top not in one.parents:
+    for folder in (path, *path.parents):
+        if folder != top and top not in folder.parents:
             break
-        if not os.path.lexists(one):
+        if not os.path.lexists(folder):
             continue
-        facts = one.lstat()
+        facts = folder.lstat()
         if facts.st_uid not in (os.geteuid(), 0):
-            raise _refusal(one, f"belongs to user {facts.st_uid}", path)
+            raise _refusal(folder, f"belongs to user {facts.st_uid}", path)
         if stat.S_ISLNK(facts.st_mode):
-            raise _refusal(one, "is a symbolic link", path)
+            raise _refusal(folder, "is a symbolic link", path)
         if facts.st_mode & _OTHERS_WRITE:
-            raise _refusal(one, "can be written to by others", path)
+            raise _refusal(folder, "can be written to by others", path)
     require_closed(top.parent)
 
 

@@ -37,7 +37,7 @@ def lines(db: Database, campaign: str) -> list[str]:
     measured, *more = _ways(db, campaign) or [""]
     if not measured or measured.startswith(_SIMULATOR):
         return []
-    return [f"measured with {measured}", *(f"confirmed also with {one}" for one in more)]
+    return [f"measured with {measured}", *(f"confirmed also with {way}" for way in more)]
 
 
 def _ways(db: Database, campaign: str) -> list[str]:

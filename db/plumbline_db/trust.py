@@ -56,27 +56,27 @@ def put(
     db.many(
         "INSERT INTO refusal VALUES (:measurement, :reason)",
         [
-            {"measurement": measurements[one.case], "reason": one.reason}
-            for one in found.get(Refused, [])
+            {"measurement": measurements[refused.case], "reason": refused.reason}
+            for refused in found.get(Refused, [])
         ],
     )
     db.many(
         "INSERT INTO transit VALUES (:measurement, :blocks)",
         [
-            {"measurement": measurements[one.case], "blocks": one.blocks}
-            for one in found.get(Transit, [])
+            {"measurement": measurements[transit.case], "blocks": transit.blocks}
+            for transit in found.get(Transit, [])
         ],
     )
     db.many(
         "INSERT INTO nrep VALUES (:measurement, :nrep, :ended_by, :criteria)",
         [
             {
-                "measurement": measurements[one.case],
-                "nrep": one.nrep,
-                "ended_by": one.ended_by,
-                "criteria": msgspec.json.encode(one.criteria).decode(),
+                "measurement": measurements[nrep.case],
+                "nrep": nrep.nrep,
+                "ended_by": nrep.ended_by,
+                "criteria": msgspec.json.encode(nrep.criteria).decode(),
             }
-            for one in found.get(Nrep, [])
+            for nrep in found.get(Nrep, [])
         ],
     )
     db.many(

@@ -17,7 +17,7 @@ SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
 # coll/han looks up these; of the others its rules are read and never used.
-_OWNED = {one.removeprefix("MPI_").lower() for one in ompi_han.FUNCTIONS}
+_OWNED = {function.removeprefix("MPI_").lower() for function in ompi_han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _WORD = re.compile(r"@\s*\S+|\[[^\[\]]*\]|[^\s@\[\]#]+")

@@ -51,7 +51,7 @@ def read(value: str) -> list[AdjustEntry] | None:
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {assignment.name: assignment for assignment in given}
-    functions = {impi_ranges.knob(one): one for one in impi_ranges.FUNCTIONS}
+    functions = {impi_ranges.knob(function): function for function in impi_ranges.FUNCTIONS}
     yield from names.check(
         [assignment for assignment in last.values() if assignment.name not in functions], target
     )

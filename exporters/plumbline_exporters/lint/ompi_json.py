@@ -25,7 +25,8 @@ _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
 _KEYS = {function.removeprefix("MPI_").lower(): function for function in ompi_tuned.COLLECTIVES}
 _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
-    f"neighbor_{one}" for one in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+    f"neighbor_{collective}"
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 }
 
 

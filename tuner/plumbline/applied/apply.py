@@ -164,9 +164,9 @@ def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
     kept = [source for source in known.sources if source.layout != wish.source.layout]
     gone = [source.campaign.id for source in known.sources if source.layout == wish.source.layout]
     notes = [
-        f"{one} gives way: it was for the same ranks"
-        for one in gone
-        if one != wish.source.campaign.id
+        f"{path} gives way: it was for the same ranks"
+        for path in gone
+        if path != wish.source.campaign.id
     ]
     notes += [
         f"{source.campaign.id} was measured over another rules file of the site than "
@@ -220,7 +220,7 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
                     said = conflicts.in_mca(
                         path.read_text(errors="replace"), ours, forced_first=True
                     )
-                    found += [f"{path}: {one}; ours is heard first" for one in said]
+                    found += [f"{path}: {conflict}; ours is heard first" for conflict in said]
             if "OMPI_MCA_mca_base_param_files" in wish.environment:
                 found.append(
                     "OMPI_MCA_mca_base_param_files is set in this shell: other files are read"

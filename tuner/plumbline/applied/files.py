@@ -141,7 +141,7 @@ def sync_folder(folder: Path) -> None:
 
 def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
     """As `diff -u` would say it; empty when nothing changes."""
-    left, right = (text_of(one or b"").splitlines(keepends=True) for one in (before, after))
+    left, right = (text_of(content or b"").splitlines(keepends=True) for content in (before, after))
     old = "/dev/null" if before is None else str(path)
     new = "/dev/null" if after is None else str(path)
     said = "".join(

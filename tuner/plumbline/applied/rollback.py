@@ -42,7 +42,9 @@ def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
 ) -> AppliedOutcome:
     known = store.sets(scope)
-    where = list(dict.fromkeys(Path(target.path) for one in known for target in one.targets))
+    where = list(
+        dict.fromkeys(Path(target.path) for kept_set in known for target in kept_set.targets)
+    )
     states = [targets.state(path, store.name) for path in where]
     number = targets.in_force(states)
     if number == 0:

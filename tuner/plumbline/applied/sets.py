@@ -89,14 +89,14 @@ class Store:
     def sets(self, scope: str) -> list[Set]:
         """Those of one scope. Two may have their sets in one folder (--store)."""
         known = [one for number in self.numbers() if (one := self.read(number)) is not None]
-        return [one for one in known if one.scope in ("", scope)]
+        return [kept_set for kept_set in known if kept_set.scope in ("", scope)]
 
     def read(self, number: int) -> Set | None:
         """None where it is gone. Raises PlumblineError where its record cannot be read, or where
         somebody else may have written it, or a file beside it."""
         path = self.path(number) / RECORD
-        for one in [path, *self.path(number).glob("*")]:
-            own.require(one, self.folder.parent)
+        for inside in [path, *self.path(number).glob("*")]:
+            own.require(inside, self.folder.parent)
         try:
             return msgspec.json.decode(path.read_bytes(), type=Set)
         except FileNotFoundError:

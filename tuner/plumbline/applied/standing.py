@@ -38,6 +38,6 @@ def standing(mpi_prefix: Path | None) -> list[AppliedState]:
 
 
 def _in_force(store: Store, scope: Scope) -> Set | None:
-    paths = {Path(target.path) for one in store.sets(scope) for target in one.targets}
+    paths = {Path(target.path) for kept_set in store.sets(scope) for target in kept_set.targets}
     number = targets.in_force([targets.state(path, store.name) for path in sorted(paths)])
     return store.read(number) if number else None

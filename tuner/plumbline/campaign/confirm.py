@@ -163,7 +163,7 @@ class _Looks:
         unclear = [
             winner
             for winner, speed in zip(self._winners, self.speeds, strict=True)
-            if _unclear(speed) and not any(is_part(winner, one) for one in self._known)
+            if _unclear(speed) and not any(is_part(winner, earlier) for earlier in self._known)
         ]
         suspects = {
             state.question.key
@@ -290,8 +290,8 @@ def judge_winners(
             continue
         clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        before = any(is_part(winner, one) for one in confirmed)
-        known = before or any(is_part(winner, one) for one in faster)
+        before = any(is_part(winner, earlier) for earlier in confirmed)
+        known = before or any(is_part(winner, earlier) for earlier in faster)
         if not clearly and not ((cured or known) and speed.ratio <= 1):
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue

@@ -148,8 +148,8 @@ def cold_ratios(
     the tuned ones. Anchors are the variants of ours that both sides have measured."""
     found, lost = log_ratios(tuned, plain, cells)
     pairs = max((len(logs) for logs in found.values()), default=0)
-    both = [(tuned.get(one, {}), times) for one, times in plain.items() if one[1] != DEFAULT]
-    anchors = [_logs(*one) for one in both if {len(side) for side in one} == {pairs}]
+    both = [(tuned.get(key, {}), times) for key, times in plain.items() if key[1] != DEFAULT]
+    anchors = [_logs(*sides) for sides in both if {len(side) for side in sides} == {pairs}]
     return without_launch_factor(found, winners, anchors), lost
 
 

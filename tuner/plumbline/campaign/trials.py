@@ -83,7 +83,7 @@ class Trials:
                 what = f"{data.type}/{data.op}" if data.op else data.type
                 found[case] = f"{check.outcome} result ({what}): {check.detail}"
         wrong = [(cases[case], why) for case, why in found.items()]
-        culprits = [one for one in wrong if not _is_around_another(one[0], wrong)]
+        culprits = [trial for trial in wrong if not _is_around_another(trial[0], wrong)]
         self._right += [winner for winner in fresh if not any(winner is bad for bad, _ in wrong)]
         if not wrong:
             lab.tell(

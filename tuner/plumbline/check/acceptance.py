@@ -126,9 +126,9 @@ def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
             "to check"
         )
     most = {
-        function: whole(function, max(size), 1, settings.ranks.nprocs)
-        for function, size in sizes.items()
-        if size
+        function: whole(function, max(its_sizes), 1, settings.ranks.nprocs)
+        for function, its_sizes in sizes.items()
+        if its_sizes
     }
     return Wanted(
         winners=winners,

@@ -66,7 +66,11 @@ class Osu:
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         del folder
-        function = next(one for one in FUNCTIONS if program_of(one) == Path(words[0]).name)
+        function = next(
+            function_name
+            for function_name in FUNCTIONS
+            if program_of(function_name) == Path(words[0]).name
+        )
         if function == "MPI_Barrier":
             times = [("0", text) for text in _ALONE.findall(stdout)]
         else:

@@ -95,8 +95,8 @@ def _require_text() -> None:
     except OSError as error:
         raise UsageError(f"this folder is gone ({error.strerror}): go to another one") from error
     given += [value for name, value in os.environ.items() if name.startswith(_PLACES)]
-    for one in given:
+    for word in given:
         try:
-            one.encode()
+            word.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"{one!r} is no UTF-8: give it a name that is") from error
+            raise UsageError(f"{word!r} is no UTF-8: give it a name that is") from error

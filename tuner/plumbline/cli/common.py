@@ -80,7 +80,9 @@ class NewFolder(click.Path):
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
-            _try_folder(next(one for one in (path, *path.absolute().parents) if one.exists()))
+            _try_folder(
+                next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+            )
         except OSError as error:
             raise UsageError(
                 f"cannot write in {path}: {error.strerror}; name a folder that may be written"

@@ -71,11 +71,11 @@ def command(
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
     linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
     if as_json:
-        common.print_json([msgspec.to_builtins(one) for one in linted])
+        common.print_json([msgspec.to_builtins(checked) for checked in linted])
     else:
-        for one in linted:
-            _show(one)
-    return common.VIOLATIONS_FOUND if any(one.findings for one in linted) else 0
+        for checked in linted:
+            _show(checked)
+    return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
 
 
 def _installed(prefix: Path) -> str:

@@ -144,8 +144,8 @@ def command(
         with common.Bar(in_all=len(chosen)) as bar:
             records = traced.run(Laboratory(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
-    shown = [one for one in parts if part in (one, "all")]
-    found = [one for name in chosen for one in timeline.timelines(records[name], shown)]
+    shown = [shown_part for shown_part in parts if part in (shown_part, "all")]
+    found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
     if picture is not None:
         from plumbline.overlap import timeline_chart
         from plumbline.system import chart

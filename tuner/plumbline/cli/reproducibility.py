@@ -167,8 +167,8 @@ def _shown(report: Report) -> Iterator[RenderableType]:
         yield Text(_power_note(report.settings))
     for name, table in report.effects.items():
         yield Text(_looks_line(name, table, report.settings))
-    for one in report.missing:
-        yield Text(f"not measured: {one}")
+    for cell in report.missing:
+        yield Text(f"not measured: {cell}")
     if report.warnings:
         yield Text("\n".join(["", *(f"warning: {warning}" for warning in report.warnings)]))
     yield Text("\n".join(["", *_seconds(report)]))
@@ -178,7 +178,7 @@ def _spread(table: SpreadTable) -> Table:
     from plumbline.reproducibility.spread import PLAIN
 
     grid = _grid()
-    heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {one} %" for one in PLAIN)]
+    heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {way} %" for way in PLAIN)]
     for head in (*heads, ""):
         grid.add_column(head, justify="left" if head in ("function", "") else "right")
     for row in table.rows:
@@ -290,7 +290,7 @@ def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings
 def _seconds(report: Report) -> Iterator[str]:
     seconds, table = report.seconds, report.spread
     sets = table.trials * len(report.settings.nprocs)
-    plain = ", ".join(f"{one / sets:.2f} s ({name})" for name, one in seconds.plain.items())
+    plain = ", ".join(f"{time / sets:.2f} s ({name})" for name, time in seconds.plain.items())
     total = seconds.ours + sum(seconds.plain.values()) + seconds.effects
     yield (
         f"One result takes {seconds.ours / sets:.1f} s of launches with ours, {plain} with the "

@@ -78,7 +78,7 @@ def command(
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
         wanted = _wanted(db, campaign_file, campaign)
-        found = [report.read(db, one) for one in wanted]
+        found = [report.read(db, campaign) for campaign in wanted]
         if campaign is None:
             for note in _in_use(db, wanted):
                 click.echo(f"plumbline: {note}", err=True)

@@ -123,7 +123,9 @@ class Guidelines(GuidelineEntry, frozen=True):
         return [self.monotony, self.split, *rank, *self.patterns, *self.of_benchmarks()]
 
     def of_benchmarks(self) -> list[Overlap | Nonblocking]:
-        return [one for one in (self.overlap, self.nonblocking) if one is not None]
+        return [
+            guideline for guideline in (self.overlap, self.nonblocking) if guideline is not None
+        ]
 
     def selected(self, ids: Collection[str]) -> Guidelines:
         """Those with these ids; by default (no ids) those that are verified by default. Monotony

@@ -251,7 +251,7 @@ class Plan(msgspec.Struct, frozen=True):
             if field.name in _OPTIONAL
         ]
         found = [(name, value) for name, default, value in values if value != default]
-        return [one for one in found if one[0] != "knobs" or self._any_knobs()]
+        return [field for field in found if field[0] != "knobs" or self._any_knobs()]
 
     def _any_knobs(self) -> bool:
         return any(case.configuration for case in self.cases)

@@ -368,7 +368,7 @@ def _summed(basis: Basis | None, cells: list[Explained], curves: list[Point]) ->
         curves=curves,
         predictions=len(off),
         typical_factor=middle_deviation(off),
-        worst_factor=max((max(1 + one, 1 / (1 + one)) for one in off), default=None),
+        worst_factor=max((max(1 + error, 1 / (1 + error)) for error in off), default=None),
         ranked=ranked,
         fastest_named=named,
     )

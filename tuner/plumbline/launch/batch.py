@@ -115,8 +115,8 @@ class Queue:
         path = self._folder(id)
         try:
             own.make(self._home)
-            for one in (path.parent, path):
-                one.mkdir(mode=0o700, exist_ok=True)
+            for folder in (path.parent, path):
+                folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise PlumblineError(
                 f"cannot create the folder {path}: {error.strerror}; name another one (`folder`)"

@@ -125,7 +125,10 @@ class Flux(Queue):
         words = ["flux", "batch", f"--job-name={name}", f"--cwd={job.folder}"]
         words += ["--output=/dev/null", "--error=/dev/null"]
         # Nothing of this process's environment but what a login has.
-        words += ["--env=-*", *(f"--env={one}" for one in ("HOME", "USER", "LOGNAME", "PATH"))]
+        words += [
+            "--env=-*",
+            *(f"--env={variable}" for variable in ("HOME", "USER", "LOGNAME", "PATH")),
+        ]
         words += [f"--nodes={place.nodes}", f"--nslots={place.nprocs}"]
         words += [f"--time-limit={int(job.timeout_seconds + 2 * KILL_SECONDS + 60)}s"]
         words += ["--exclusive"] if table.exclusive else []

@@ -24,7 +24,7 @@ class Known:
     def look_up(self, keys: dict[int, Key]) -> dict[int, list[Record]]:
         """The records of the cases that are known, with the ids that they have now."""
         return {
-            number: [one | {"case": number} for one in self._records[key]]
+            number: [record | {"case": number} for record in self._records[key]]
             for number, key in keys.items()
             if key in self._records
         }
@@ -63,7 +63,7 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
     while True:
         met = [line for line in rules if _words(line)["function"] in reached]
         more = [calls(_words(line)["function"], _words(line)["variant"]) for line in met]
-        further = {one for calls_ in more for one in calls_ or ()} - set(reached)
+        further = {call for calls_ in more for call in calls_ or ()} - set(reached)
         if any(cases is None for cases in more):
             return rules
         if not further:

@@ -117,13 +117,13 @@ def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> 
     heading = [record for record in records if record["record"] in ("header", "config")]
     return heading + [
         made
-        for one in found
+        for record in found
         for made in (
-            one,
-            {"record": "begin", "case": one["case"]},
+            record,
+            {"record": "begin", "case": record["case"]},
             {
                 "record": "check",
-                "case": one["case"],
+                "case": record["case"],
                 "outcome": "unsupported",
                 "detail": reason,
             },
@@ -143,19 +143,23 @@ def join(
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
-        return [one for part in (known, *ordered) for one in part if one["record"] in kinds]
+        return [
+            record for part in (known, *ordered) for record in part if record["record"] in kinds
+        ]
 
     first = next((part for part in ordered if part), [])
-    samples = {(one["block"], one["case"]): one for one in of("samples")}
+    samples = {(record["block"], record["case"]): record for record in of("samples")}
     orders: dict[int, list[int]] = {}
     for part in (known, *ordered):
-        for one in [one for one in part if one["record"] == "order"]:
-            done = [case for case in one["cases"] if (one["block"], case) in samples]
+        for record in [record for record in part if record["record"] == "order"]:
+            done = [case for case in record["cases"] if (record["block"], case) in samples]
             # Of the last part with the case that was under way.
-            cases = one["cases"] if part is ordered[-1] else done
-            orders.setdefault(one["block"], []).extend(cases)
-    blocks = [one["block"] for one in ordered[-1] if one["record"] == "order"] if broken else []
-    joined = [one for one in first if one["record"] in ("header", "config")]
+            cases = record["cases"] if part is ordered[-1] else done
+            orders.setdefault(record["block"], []).extend(cases)
+    blocks = (
+        [record["block"] for record in ordered[-1] if record["record"] == "order"] if broken else []
+    )
+    joined = [record for record in first if record["record"] in ("header", "config")]
     joined += sorted(of("case"), key=lambda one: int(one["case"]))
     joined += of("begin", "check")
     for block in sorted(orders)[: max(blocks) + 1 if blocks else None]:
@@ -169,7 +173,7 @@ def join(
     joined.append(
         {
             "record": "footer",
-            "cases": sum(one["record"] == "case" for one in joined),
+            "cases": sum(record["record"] == "case" for record in joined),
             "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known),
             "wall_ns": max((footer["wall_ns"] for footer in footers), default=0),
         }
@@ -179,11 +183,12 @@ def join(
 
 def _timed_ns(known: Sequence[Record]) -> int:
     """Of cases that were in no part. What there is of a stream is one value, its mean."""
-    reps = {one["case"]: one["reps"] for one in known if one["record"] == "case"}
+    reps = {record["case"]: record["reps"] for record in known if record["record"] == "case"}
     return sum(
-        sum(one["warmup_ns"]) + sum(one["ns"]) * reps[one["case"]] // max(1, len(one["ns"]))
-        for one in known
-        if one["record"] == "samples"
+        sum(record["warmup_ns"])
+        + sum(record["ns"]) * reps[record["case"]] // max(1, len(record["ns"]))
+        for record in known
+        if record["record"] == "samples"
     )
 
 

@@ -92,7 +92,7 @@ class Pbs(Queue):
         """Of the smallest node: which ones a queue has is not said the same way everywhere."""
         text = ask("pbsnodes", "-a")
         name = "np" if self._torque() else r"resources_available\.ncpus"
-        counts = [int(one) for one in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
+        counts = [int(digits) for digits in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
         return min((count for count in counts if count > 0), default=None)
 
     def _torque(self) -> bool:

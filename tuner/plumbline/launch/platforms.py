@@ -45,7 +45,7 @@ def hostfile(nodes: int, ppn: int) -> str:
 def problem(topology: Topology, shape: Sequence[int], nodes: int | None = None) -> str | None:
     """Why there is no such topology (of so many nodes); None where there is."""
     form, count = _FORMS[topology]
-    if any(one < 1 for one in shape):
+    if any(extent < 1 for extent in shape):
         return f"shape = {list(shape)}: numbers from 1 on"
     if len(shape) < 1 if topology == "torus" else len(shape) != count:
         return f'shape of topology = "{topology}" is {form}, not {list(shape)}'

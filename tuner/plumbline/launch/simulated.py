@@ -97,7 +97,7 @@ class Simulated:
             case_seconds=self._machine.case_seconds,
             timeout_seconds=job.timeout_seconds,
         ).run(parts.split(plan, without))
-        given = [one for number in sorted(without) for one in known[number]]
+        given = [record for number in sorted(without) for record in known[number]]
         # What is wrong stands last, with the case that was under way.
         broken = sorted((end for end in ends if not end.whole), key=lambda one: bool(one.bad))
         joined = parts.join(
@@ -113,11 +113,11 @@ class Simulated:
             bad = broken[-1].bad
             _write_part(target, parts.write(joined) + bad, [ended.file for ended in broken])
         finished = [end.finished for end in ends]
-        worst = next((one for one in finished if one.timed_out), None)
-        worst = worst or next((one for one in finished if one.status != 0), finished[0])
+        worst = next((process for process in finished if process.timed_out), None)
+        worst = worst or next((process for process in finished if process.status != 0), finished[0])
         return msgspec.structs.replace(
             worst,
-            stderr="".join(one.stderr for one in finished),
+            stderr="".join(process.stderr for process in finished),
             seconds=time.monotonic() - started,
         )
 
@@ -189,8 +189,8 @@ def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
 def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:
     """Cases that were not measured again stand first in the orders of the blocks."""
     blocks: dict[int, list[int]] = {}
-    for one in known:
-        if one["record"] == "samples":
-            blocks.setdefault(one["block"], []).append(one["case"])
+    for known_case in known:
+        if known_case["record"] == "samples":
+            blocks.setdefault(known_case["block"], []).append(known_case["case"])
     orders = [{"record": "order", "block": block, "cases": of_} for block, of_ in blocks.items()]
     return [*known, *orders]

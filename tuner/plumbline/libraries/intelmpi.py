@@ -97,7 +97,7 @@ class IntelMpi:
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
         wanted = [str(path) for path in (fabric, root / "lib") if path.is_dir()]
         theirs = [word for word in given.get("LD_LIBRARY_PATH", "").split(":") if word]
-        path = wanted + [one for one in theirs if one not in wanted]
+        path = wanted + [folder for folder in theirs if folder not in wanted]
         found = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
         providers = fabric / "prov" if fabric.is_dir() else root / "lib"
         if "FI_PROVIDER_PATH" not in given and providers.is_dir():

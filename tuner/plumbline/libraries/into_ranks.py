@@ -63,10 +63,10 @@ def _openmpi(
     five = int(installation.library.version.partition(".")[0]) >= 5
     name = RANK_ENVIRONMENT if five or given.get(RANK_ENVIRONMENT) else _INTERNAL
     listed = [word for word in given.get(name, "").split(";") if word]
-    theirs = [one for one in listed if one.partition("=")[0] == "LD_PRELOAD"]
+    theirs = [entry for entry in listed if entry.partition("=")[0] == "LD_PRELOAD"]
     preload = theirs[-1].partition("=")[2] if theirs else ""
     preload = preload or given.get("LD_PRELOAD", "")
-    words = [one for one in listed if one not in theirs]
+    words = [entry for entry in listed if entry not in theirs]
     words += [f"LD_PRELOAD={_preloaded(library, preload)}"]
     words += [f"{name}={value}" for name, value in variables.items()]
     return {name: ";".join(words)}

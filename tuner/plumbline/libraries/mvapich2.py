@@ -155,7 +155,7 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
     value, functions = environment[name], FUNCTIONS.get(name, {})
     ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
     if mv2_ranges.has_sizes(value):
-        ranges = [(str(one.algorithm), one.first, one.last) for one in mv2_ranges.read(value)]
+        ranges = [(str(part.algorithm), part.first, part.last) for part in mv2_ranges.read(value)]
     if any(number not in functions for number, _, _ in ranges):
         return []
     return [

@@ -115,7 +115,10 @@ class OpenMpi:
                 inside = match["communicator"] == "MPI_COMM_WORLD"
             elif inside:
                 found[match["name"]] = int(match["priority"])
-        return [f"{one} ({found[one]})" for one in sorted(found, key=lambda one: -found[one])]
+        return [
+            f"{component} ({found[component]})"
+            for component in sorted(found, key=lambda one: -found[one])
+        ]
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():

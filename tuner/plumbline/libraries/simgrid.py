@@ -126,7 +126,7 @@ class SimGrid:
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = (
             "LD_PRELOAD",
-            *(f"PLUMBLINE_{one}" for one in ("CALLS", "PROFILE", "REPORT")),
+            *(f"PLUMBLINE_{variable}" for variable in ("CALLS", "PROFILE", "REPORT")),
             OPTIONS,
         )
         return sorted(name for name in environment if name in ours)

@@ -249,7 +249,7 @@ class Space(_Entry, frozen=True):
         """The `optional` prefixes under which the library reports nothing."""
         names = list(installed)
         return tuple(
-            one for one in self.optional if not any(name.startswith(one) for name in names)
+            prefix for prefix in self.optional if not any(name.startswith(prefix) for name in names)
         )
 
     def holds(self, library: str) -> bool:

@@ -134,7 +134,9 @@ def _ranged(value: Any) -> Iterator[dict[str, Any]]:
 
 def _versions(table: dict[str, Any]) -> Iterator[str]:
     since = table.get("since", {})
-    if not isinstance(since, dict) or not all(isinstance(one, dict) for one in since.values()):
+    if not isinstance(since, dict) or not all(
+        isinstance(alternative, dict) for alternative in since.values()
+    ):
         raise ValueError(f"since is no table of tables: {since!r:.100}")
     for text in (*since, *(table[key] for key in _RANGE if key in table)):
         if not isinstance(text, str):
@@ -155,15 +157,15 @@ def _holds(table: Any, release: str) -> bool:
 def _at(value: Any, release: str) -> Any:
     """As this version has it."""
     if isinstance(value, list):
-        return [_word(_at(one, release)) for one in value if _holds(one, release)]
+        return [_word(_at(entry, release)) for entry in value if _holds(entry, release)]
     if not isinstance(value, dict):
         return value
     since = value.get("since", {})
-    kept = {key: one for key, one in value.items() if key not in (*_RANGE, "since")}
+    kept = {key: entry for key, entry in value.items() if key not in (*_RANGE, "since")}
     for bound in sorted(since, key=version.key):
         if version.at_least(release, bound):
             kept |= since[bound]
-    return {key: _at(one, release) for key, one in kept.items()}
+    return {key: _at(entry, release) for key, entry in kept.items()}
 
 
 def _word(one: Any) -> Any:
@@ -179,8 +181,8 @@ def _check(space: Space) -> None:
     ]
     groups += [[setting.knob] for setting in space.setting]
     groups += [ignored.knobs for ignored in space.ignored]
-    for one in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
-        raise ValueError(f"{one} stands there twice")
+    for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
+        raise ValueError(f"{name} stands there twice")
     for entry in space.function:
         algorithms = [algorithm.name for algorithm in entry.algorithms]
         for one in _twice(algorithms):

@@ -56,10 +56,10 @@ class Aside:
     def why(self, case: PlanCase, environment: Environment | None = None) -> str:
         """Why a case is not measured in such a launch; '' where it is."""
         call = _call(case)
-        for one in (call, *self._inside(call)):
-            if one in self._how and not self._answers(environment or {}, one):
-                what = "it ends" if one == call else f"{_name(one)} ends"
-                return f"{what} launches ({self._how[one]})"
+        for inner in (call, *self._inside(call)):
+            if inner in self._how and not self._answers(environment or {}, inner):
+                what = "it ends" if inner == call else f"{_name(inner)} ends"
+                return f"{what} launches ({self._how[inner]})"
         return ""
 
     def how(self, function: str, bytes_: int) -> str:

@@ -61,7 +61,7 @@ def run(
         error_seconds = side_by_side.clock_error_seconds(theirs[index])
         lines += side_by_side.lines(one, under, error_seconds, compare, references)
     lines.sort(key=lambda line: line.bytes)
-    return lines, [*raw, *(records for one in theirs for records in one)]
+    return lines, [*raw, *(records for launch in theirs for records in launch)]
 
 
 def _plan(plan: Plan, configuration: Configuration) -> Plan:

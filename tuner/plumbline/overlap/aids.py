@@ -55,7 +55,7 @@ def in_force(
         every = [benches.of(name).bench for name in settings.benches]
         if benches.LOAD in every or benches.MULTIPLE in every:
             raise UsageError("--aid spare: threads of load and multiple take the spare cores")
-        pairs = all(one in benches.IN_PAIRS for one in every)
+        pairs = all(bench in benches.IN_PAIRS for bench in every)
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings

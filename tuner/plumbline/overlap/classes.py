@@ -168,7 +168,7 @@ def _changes(kinds: Sequence[Kind]) -> int:
 def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[Stretch]:
     found = []
     for kind, group in itertools.groupby(zip(kinds, told, strict=True), key=lambda one: one[0]):
-        sizes, ratios = zip(*(one for _, one in group), strict=True)
+        sizes, ratios = zip(*(member for _, member in group), strict=True)
         found.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
     return found
 

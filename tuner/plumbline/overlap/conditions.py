@@ -18,7 +18,7 @@ DRIFT = 0.2  # of the median
 def found(db: Database, campaign: Campaign) -> list[Weakness]:
     launches = runs.surroundings(db, campaign.id)
     records = (overlaps.of_launch(db, launch.run) for launch in launches)
-    cells = ([one for one in record if isinstance(one, Overlap)] for record in records)
+    cells = ([cell for cell in record if isinstance(cell, Overlap)] for record in records)
     return conditions.of_launches(launches) + drift(cells)
 
 
@@ -35,7 +35,7 @@ def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
         for those in by_message.values():
             middle = float(np.median(those))
             count += len(those)
-            apart += sum(abs(one - middle) > DRIFT * middle for one in those)
+            apart += sum(abs(time - middle) > DRIFT * middle for time in those)
     if not apart:
         return []
     text = (

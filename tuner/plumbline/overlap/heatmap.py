@@ -124,17 +124,19 @@ def drawn(
         }
     ]
     if line:
-        values = [{"x": places[size], "y": one} for size, one in line.items()]
+        values = [{"x": places[size], "y": value} for size, value in line.items()]
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
             mark = {"type": "line", "clip": True, "color": colour, "strokeWidth": width}
             layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
-    middles = {one: _middle(span, bench) for one, span in up.items()}
+    middles = {work: _middle(span, bench) for work, span in up.items()}
     if dots:
         points = [(places[spot.bytes], middles[spot.up]) for spot in every if spot.measured]
         layers.append(_points(points, encoding, {"size": 7, "filled": True, "color": DOT}))
     if crosses:
         there = {(places[spot.bytes], spot.up) for spot in every}
-        points = [(size, middles[one]) for size in across for one in up if (size, one) not in there]
+        points = [
+            (size, middles[work]) for size in across for work in up if (size, work) not in there
+        ]
         layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
     return {"title": dict(heading), "width": side, "height": side, "layer": layers}
 
@@ -223,7 +225,7 @@ def _middle(span: Span, bench: str) -> float:
 
 def _levels(every: Sequence[float]) -> dict[float, Span]:
     """One above the other, whatever lies between them."""
-    return {one: (at - 0.5, at + 0.5) for at, one in enumerate(every)}
+    return {value: (at - 0.5, at + 0.5) for at, value in enumerate(every)}
 
 
 def _spans(every: Sequence[float]) -> dict[float, Span]:
@@ -234,6 +236,6 @@ def _spans(every: Sequence[float]) -> dict[float, Span]:
     low, high = every[0] ** 2 / every[1], every[-1] ** 2 / every[-2]
     around = [low, *every, high]
     return {
-        one: (math.sqrt(below * one), math.sqrt(one * above))
-        for below, one, above in zip(around, every, around[2:], strict=False)
+        value: (math.sqrt(below * value), math.sqrt(value * above))
+        for below, value, above in zip(around, every, around[2:], strict=False)
     }

@@ -142,13 +142,13 @@ def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> Non
 
 def _times(records: Iterable[object]) -> Measured:
     known = list(records)
-    empty = [ns for one in known if isinstance(one, OverlapLatency) for ns in one.ns]
+    empty = [ns for record in known if isinstance(record, OverlapLatency) for ns in record.ns]
     found: dict[tuple[str, int, int], Times] = {}
-    for one in known:
-        if not isinstance(one, Overlap) or not one.delivered:
+    for record in known:
+        if not isinstance(record, Overlap) or not record.delivered:
             continue
-        key = (name_of(one), one.bytes, one.work_ns)
-        mine, theirs = _of_rank(one, latency(empty)), found.get(key)
+        key = (name_of(record), record.bytes, record.work_ns)
+        mine, theirs = _of_rank(record, latency(empty)), found.get(key)
         found[key] = mine if theirs is None else _longest(mine, theirs)
     return found
 

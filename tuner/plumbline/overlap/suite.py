@@ -200,7 +200,9 @@ def _launch(
     modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
     left = settings.launches * sum(modelled.values())
     part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
-    for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
+    for launch, (bench, series_of_bench) in itertools.product(
+        range(settings.launches), series.items()
+    ):
         seconds = clock.left(left)
         expect(seconds)
         lab.progress.step(
@@ -208,7 +210,7 @@ def _launch(
             f"about {duration.words(seconds)} left{of_it}"
         )
         before = lab.spent_seconds
-        one.advance()
+        series_of_bench.advance()
         clock.took(modelled[bench], lab.spent_seconds - before)
         left -= modelled[bench]
 

@@ -77,11 +77,11 @@ def _where(stretch: Stretch) -> str:
 def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
     """Those that are neighbours among `every` as from … to."""
     runs: list[list[int]] = []
-    for one in some:
-        if runs and every.index(one) == every.index(runs[-1][-1]) + 1:
-            runs[-1].append(one)
+    for phrase in some:
+        if runs and every.index(phrase) == every.index(runs[-1][-1]) + 1:
+            runs[-1].append(phrase)
         else:
-            runs.append([one])
+            runs.append([phrase])
     return ", ".join(
         f"at {size(run[0])}" if len(run) == 1 else f"from {size(run[0])} to {size(run[-1])}"
         for run in runs

@@ -174,11 +174,11 @@ def size_class(seconds: float) -> str:
 def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
     """By number of ranks, class and effect; what was not measured has no line."""
     groups: dict[tuple[int, str, float], list[Judged]] = {}
-    for one in judged:
-        planted = one.comparison
+    for effect in judged:
+        planted = effect.comparison
         if planted.effect > 0:
             key = (planted.nprocs, size_class(planted.seconds), planted.effect)
-            groups.setdefault(key, []).append(one)
+            groups.setdefault(key, []).append(effect)
     order = list(CLASSES)
     result = []
     for key in sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2])):
@@ -202,15 +202,15 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
 def smallest(table: Iterable[Power], *, power: float = POWER) -> list[Smallest]:
     """One for each number of ranks and class of the table."""
     groups: dict[tuple[int, str], list[Power]] = {}
-    for one in table:
-        groups.setdefault((one.nprocs, one.size_class), []).append(one)
+    for effect in table:
+        groups.setdefault((effect.nprocs, effect.size_class), []).append(effect)
     result = []
     for (nprocs, name), group in groups.items():
         least: float | None = None
-        for one in sorted(group, key=lambda one: one.effect, reverse=True):
-            if one.share < power:
+        for effect in sorted(group, key=lambda one: one.effect, reverse=True):
+            if effect.share < power:
                 break
-            least = one.effect
+            least = effect.effect
         result.append(Smallest(nprocs, name, least))
     return result
 

@@ -132,23 +132,23 @@ class Experiment:
         before = self._spent()
         series = [_Effects(rank, self._settings) for rank in self._ranks]
         for number in range(PILOTS):
-            for one in series:
-                one.rank.lab.progress.step(
-                    f"pilot {number + 1} of {PILOTS}, {one.rank.nprocs} ranks"
+            for time in series:
+                time.rank.lab.progress.step(
+                    f"pilot {number + 1} of {PILOTS}, {time.rank.nprocs} ranks"
                 )
-                one.pilot(number)
+                time.pilot(number)
         for number in range(self._settings.effect_launches):
-            for one in series:
-                one.rank.lab.progress.step(
+            for time in series:
+                time.rank.lab.progress.step(
                     f"planted effects, launch {number + 1} of {self._settings.effect_launches}, "
-                    f"{one.rank.nprocs} ranks"
+                    f"{time.rank.nprocs} ranks"
                 )
-                one.launch(number)
+                time.launch(number)
         compared: dict[str, list[effects.TwinComparison]] = {name: [] for name in ESTIMATORS}
-        for one in series:
+        for time in series:
             for name in ESTIMATORS:
-                compared[name] += one.comparisons(name)
-            self._missing |= dict.fromkeys(one.missing())
+                compared[name] += time.comparisons(name)
+            self._missing |= dict.fromkeys(time.missing())
         return compared, self._spent() - before
 
     # --- spread ---------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class _Effects:
         ]
 
     def missing(self) -> list[str]:
-        return _missing(self._cells, [bool(median) for median in self._medians], self.rank.nprocs)
+        return _missing(self._cells, [bool(medians) for medians in self._medians], self.rank.nprocs)
 
 
 class _Trials:

@@ -114,7 +114,7 @@ def effect_table(comparisons: Sequence[effects.TwinComparison]) -> EffectTable:
         false_alarms=effects.false_alarms(judged),
         power=table,
         smallest=effects.smallest(table),
-        lines=[_line(one) for one in judged],
+        lines=[_line(effect) for effect in judged],
     )
 
 

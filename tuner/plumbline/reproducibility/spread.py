@@ -55,7 +55,7 @@ def spread(seconds: Sequence[float]) -> TrialSpread:
     array = np.asarray(seconds, dtype=np.float64)
     percent = 100 * (float(normalised(array).max()) - 1)
     variation = 100 * float(array.std(ddof=1) / array.mean())
-    return TrialSpread([float(one) for one in array], percent, variation)
+    return TrialSpread([float(value) for value in array], percent, variation)
 
 
 def cell(

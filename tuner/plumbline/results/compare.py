@@ -175,9 +175,11 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
         return [(run, run) for run in shared], "both sides were measured in the same launches"
     order = sorted([(run, 0) for run in ours] + [(run, 1) for run in theirs])
     neighbours = list(zip(order[::2], order[1::2], strict=False))
-    if len(ours) == len(theirs) and all(one[1] != other[1] for one, other in neighbours):
+    if len(ours) == len(theirs) and all(pair[1] != other[1] for pair, other in neighbours):
         paired = [sorted(two, key=lambda launch: launch[1]) for two in neighbours]
-        return [(one[0], other[0]) for one, other in paired], "launches of A and B take turns"
+        return [
+            (ours_at[0], other[0]) for ours_at, other in paired
+        ], "launches of A and B take turns"
     return None, "the launches of A and B do not take turns"
 
 
@@ -248,7 +250,7 @@ def _line(
     ours, theirs = list(left.values()), list(right.values())
     if test.paired:
         both = [pair for pair in pairs or () if pair[0] in left and pair[1] in right]
-        ours, theirs = [left[one] for one, _ in both], [right[other] for _, other in both]
+        ours, theirs = [left[run] for run, _ in both], [right[other] for _, other in both]
         plain = msgspec.structs.replace(plain, pairs=len(both))
     if not ours:
         return msgspec.structs.replace(plain, reason="no pair of launches has both sides")

@@ -203,13 +203,13 @@ def undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
     than whole (split-robustness). So a single call for which ranks have waited long does not pass
     for a slow one."""
     groups: dict[tuple[str, int, int, int], list[tuple[int, float]]] = {}
-    for (function, nprocs, nodes, ppn, volume), one in sums.items():
+    for (function, nprocs, nodes, ppn, volume), total in sums.items():
         group = groups.setdefault((function, nprocs, nodes, ppn), [])
-        group.append((volume, one.fastest_seconds))
+        group.append((volume, total.fastest_seconds))
     found: dict[_Key, float] = {}
-    for key, one in sums.items():
+    for key, total in sums.items():
         volume = key[4]
-        found[key] = one.fastest_seconds
+        found[key] = total.fastest_seconds
         if volume > 0:
             found[key] = min(
                 fastest * max(1, -(-volume // other))

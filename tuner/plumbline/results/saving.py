@@ -121,8 +121,8 @@ def cold(
         theirs = index(runs.medians(db, campaign.id, [plain]))
         cells = [target for target, candidate in theirs if candidate == DEFAULT]
         logs, _ = cold_ratios(ours, theirs, cells, winners)
-        for cell, log in logs.items():
-            ratios.setdefault(cell, []).extend(log)
+        for cell, logs_of_cell in logs.items():
+            ratios.setdefault(cell, []).extend(logs_of_cell)
             seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
     return {
         cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
@@ -156,7 +156,7 @@ def _row(
             default = found.default_seconds
             ratio = found.ratio
             low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
-            saved = tuple(calls.calls * default * (1 - one) for one in (ratio.ratio, high, low))
+            saved = tuple(calls.calls * default * (1 - share) for share in (ratio.ratio, high, low))
     return SavedCalls(
         function=calls.function,
         bytes=size,

@@ -272,17 +272,20 @@ class Menu:
 
     def offers(self, function: str, candidate: Candidate, size: int) -> bool:
         """Whether `candidate` is one of the first, or one of these with other parameters."""
-        for one in self.first(function):
-            if one == candidate:
+        for offered in self.first(function):
+            if offered == candidate:
                 return True
-            choices, wanted = self.choices(function, one, size), self.settings(candidate)
+            choices, wanted = self.choices(function, offered, size), self.settings(candidate)
             values = {
                 name: value
                 for name, choice in choices.items()
                 for value in choice
                 if wanted.get(name) == str(value)
             }
-            if values.keys() == choices.keys() and self.with_parameters(one, values) == candidate:
+            if (
+                values.keys() == choices.keys()
+                and self.with_parameters(offered, values) == candidate
+            ):
                 return True
         return False
 

@@ -219,7 +219,10 @@ class ColdHeat:
             for target in cells
             for case in (
                 DEFAULT.case(target.function, target.bytes),
-                *(PlanCase(target.function, target.bytes, one) for one in self._anchors[target]),
+                *(
+                    PlanCase(target.function, target.bytes, variant)
+                    for variant in self._anchors[target]
+                ),
             )
         ]
         cases += [

@@ -73,7 +73,7 @@ class Company:
             for candidate in racing
             if any(chosen.get(target.function) == candidate for chosen in shared)
         }
-        before = [one for one in self._sampled if one in gains]
+        before = [sample for sample in self._sampled if sample in gains]
         had = {function for function, _ in self._sampled}
         ranked = sorted(gains, key=lambda one: (one[0] in had, gains[one]))
         fresh = {
@@ -83,7 +83,7 @@ class Company:
         }
         more = sorted(fresh.values(), key=ranked.index)
         chosen = [*before, *more][: math.ceil(len(shared) / _SAMPLE)]
-        self._sampled += [one for one in chosen if one not in before]
+        self._sampled += [sample for sample in chosen if sample not in before]
         return {
             target: wanted
             for target, racing in found.items()

@@ -68,14 +68,14 @@ class SizeGrid:
         inside = [way for way in ways if first <= way < last]
         if inside:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))
-            found = [one for one in (near, near + 1) if first < one < last]
+            found = [size for size in (near, near + 1) if first < size < last]
         else:
             points = (
                 max(first, 1) * (last / max(first, 1)) ** (number / parts)
                 for number in range(1, parts)
             )
             found = sorted({min(max(round(point), first + 1), last - 1) for point in points})
-        return [one * unit for one in found]
+        return [units * unit for units in found]
 
 
 def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
@@ -88,7 +88,7 @@ def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
         )
         if setting.switch and value and value.isdecimal():
             found.add(int(value) - (setting.switch == "from"))
-    return sorted(one for one in found if one > 0)
+    return sorted(size for size in found if size > 0)
 
 
 def wanted(

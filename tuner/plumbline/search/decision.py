@@ -200,8 +200,8 @@ class Judge:
         """Whether all bounds hold (None: not known yet), and what is to be said of the one that is
         farthest from it."""
         found = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
-        missed = [one for one in found if one[0] is False]
-        open_ones = [one for one in found if one[0] is None]
+        missed = [bound for bound in found if bound[0] is False]
+        open_ones = [bound for bound in found if bound[0] is None]
         return next(iter(missed + open_ones + found), (True, "it is faster than the default"))
 
     def _holds(self, cell: Target, bound: Bound, leader: Candidate) -> tuple[bool | None, str]:

@@ -125,7 +125,7 @@ class Evidence:
 
     def forget_cold(self, functions: Collection[str]) -> None:
         """What cold launches say of these functions."""
-        for target, candidate in [one for one in self._cold if one[0].function in functions]:
+        for target, candidate in [key for key in self._cold if key[0].function in functions]:
             del self._cold[target, candidate]
         self._between.clear()
 
@@ -280,10 +280,10 @@ def spread_of(medians: Iterable[Medians]) -> float:
     found = []
     for cell in cells.values():
         default = next((medians for medians in cell if medians.case.variant == "default"), None)
-        for one in cell:
-            if default is None or one is default:
+        for value in cell:
+            if default is None or value is default:
                 continue
-            left = dict(zip(one.runs, one.seconds, strict=True))
+            left = dict(zip(value.runs, value.seconds, strict=True))
             right = dict(zip(default.runs, default.seconds, strict=True))
             logs = [math.log(left[run] / right[run]) for run in left if run in right]
             if len(logs) > 2:

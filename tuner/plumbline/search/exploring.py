@@ -63,7 +63,9 @@ class Exploring:
 
     def explores(self, decision: Decision) -> bool:
         """Whether a study proposes for it."""
-        return any(one is decision for studied in self._studies for one in studied.of)
+        return any(
+            under_study is decision for studied in self._studies for under_study in studied.of
+        )
 
     def proposals(self) -> Iterator[tuple[Target, list[Candidate]]]:
         """What the next look measures, by cell."""

@@ -69,11 +69,11 @@ class FixedPoint:
         """A winner that loses its place takes along the rounds that it was in force in; they are
         returned."""
         gone = [
-            one
-            for one in self.rounds
-            if any(is_part(lost, winner) for lost in dropped for winner in one.winners)
+            settled
+            for settled in self.rounds
+            if any(is_part(lost, winner) for lost in dropped for winner in settled.winners)
         ]
-        self.rounds = [one for one in self.rounds if one not in gone]
+        self.rounds = [settled for settled in self.rounds if settled not in gone]
         return gone
 
     def stands(self, winners: Sequence[Winner]) -> bool:

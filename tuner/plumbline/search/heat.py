@@ -184,7 +184,7 @@ class Heats:
         for target, candidates in entries.items():
             if target in hot or target in cold or (candidates and self._lacks_default(target)):
                 running = [DEFAULT, *hot.get(target, ())]
-                running += [Candidate(one) for one in anchors.get(target, ())]
+                running += [Candidate(variant) for variant in anchors.get(target, ())]
                 cases = [candidate.case(target.function, target.bytes) for candidate in running]
                 found += [case for case in cases if self._is_new(case)]
         return found
@@ -217,10 +217,13 @@ class Heats:
             for candidate in candidates
         }
         lab = self._lab
-        for one in plan.cases:
-            cell = Target(one.function, one.bytes), Candidate(one.variant, one.configuration)
-            why = lab.aside.why(one, self._environment)
-            if one in series.dropped:
+        for planned in plan.cases:
+            cell = (
+                Target(planned.function, planned.bytes),
+                Candidate(planned.variant, planned.configuration),
+            )
+            why = lab.aside.why(planned, self._environment)
+            if planned in series.dropped:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
                 self.fail(*cell, Flaw("failed", why))

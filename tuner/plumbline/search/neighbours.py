@@ -39,7 +39,7 @@ def pillars(sizes: Sequence[int]) -> list[int]:
 
 def around(size: int, known: Sequence[int]) -> tuple[int, int]:
     """The ones of `known`, ascending, below and above a size between them."""
-    return max(one for one in known if one < size), min(one for one in known if one > size)
+    return max(near for near in known if near < size), min(near for near in known if near > size)
 
 
 def unbeaten(

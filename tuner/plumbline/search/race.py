@@ -383,8 +383,8 @@ class Race:
             if decision.cells[0] not in waiting
         }
         for cell in waiting:
-            sizes = sorted(one.bytes for one in known if one.function == cell.function)
-            ends = [Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes)]
+            sizes = sorted(near.bytes for near in known if near.function == cell.function)
+            ends = [Target(cell.function, end) for end in neighbours.around(cell.bytes, sizes)]
             low, high = (known[end] for end in ends)
             if not all(
                 decision.looks and not self._exploring.explores(decision)

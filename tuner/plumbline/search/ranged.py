@@ -24,8 +24,8 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
     range ends in the geometric middle. None where a size has none, where one algorithm is among the
     best everywhere, or where there is nothing to be gained."""
     options: dict[int, list[Trial]] = {}
-    for size, trial in trials.items():
-        known = [(one.ratio, one) for one in trial if one.ratio and _is_number(knob, one)]
+    for size, tried in trials.items():
+        known = [(trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)]
         limit = min((ratio * tie(trial) for ratio, trial in known), default=math.inf)
         options[size] = [trial for ratio, trial in known if ratio <= limit]
     sizes = sorted(options)

@@ -268,7 +268,7 @@ class Rounds:
     ) -> list[Winner]:
         return select(
             menu,
-            {target: self._seconds.left(target, trial) for target, trial in trials.items()},
+            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,
@@ -288,7 +288,7 @@ class Rounds:
         choice = partial(
             choose,
             menu,
-            {target: self._seconds.left(target, trial) for target, trial in trials.items()},
+            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,

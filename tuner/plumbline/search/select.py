@@ -121,35 +121,35 @@ def winners(
         weights=weights,
     )
     found: list[Winner] = []
-    for one in chosen:
-        wanted = {target.bytes for target in opened_by if target.function == one.function}
+    for taken in chosen:
+        wanted = {target.bytes for target in opened_by if target.function == taken.function}
         # Where each measured size has its own choice, no cell of the table would confirm the base.
-        if one.base is not None and not one.by_size.keys() >= set(one.measured):
+        if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
             rest = [
                 name
-                for size in sorted(wanted - one.by_size.keys())
-                for name in opened_by[Target(one.function, size)]
+                for size in sorted(wanted - taken.by_size.keys())
+                for name in opened_by[Target(taken.function, size)]
             ]
-            base = msgspec.structs.replace(one.base, removes=sorted(set(rest)))
+            base = msgspec.structs.replace(taken.base, removes=sorted(set(rest)))
             decided = [
                 trial
-                for size in one.measured
-                if size not in one.by_size
-                for trial in trials.get(Target(one.function, size), ())
-                if candidate_of(trial) == one.everywhere()
+                for size in taken.measured
+                if size not in taken.by_size
+                for trial in trials.get(Target(taken.function, size), ())
+                if candidate_of(trial) == taken.everywhere()
             ]
             found.append(_with_gain(base, decided) if decided else base)
-        for first, last in _ranges(one.by_size, one.sizes):
-            inside = [size for size in one.measured if first <= size <= last]
+        for first, last in _ranges(taken.by_size, taken.sizes):
+            inside = [size for size in taken.measured if first <= size <= last]
             if not inside:
                 continue  # no cell of the table would confirm it
-            low, high = _bounds(one.sizes, first, last)
+            low, high = _bounds(taken.sizes, first, last)
             removes = {
-                name for size in inside for name in opened_by.get(Target(one.function, size), ())
+                name for size in inside for name in opened_by.get(Target(taken.function, size), ())
             }
-            those = [one.by_size[size] for size in inside]
+            those = [taken.by_size[size] for size in inside]
             found.append(
-                _winner(menu, one.function, those, low, high, sorted(removes), nprocs, ppn)
+                _winner(menu, taken.function, those, low, high, sorted(removes), nprocs, ppn)
             )
     return found
 

@@ -112,13 +112,13 @@ class Turns(ABC, Generic[Key]):
             since = done
             for turn in range(done, launches):
                 plain.advance()
-                for one in left:
-                    if one.sequence or self._has_time():
-                        self._launch(one, turn, environment)
+                for entry in left:
+                    if entry.sequence or self._has_time():
+                        self._launch(entry, turn, environment)
             done = launches
             left = [entered for entered in left if entered.sequence]
-            for one in left:
-                one.ratios = self._ratios(suite.beside().name, one, since)
+            for entry in left:
+                entry.ratios = self._ratios(suite.beside().name, entry, since)
             left = [
                 entered for entered in left if not entered.flaw and self.saved(entered.ratios) > 0
             ]
@@ -191,7 +191,7 @@ class Turns(ABC, Generic[Key]):
         """Keeps the search and its trials; nothing where nothing was tried."""
         if not entered:
             return
-        begun = [one for one in entered if one.sequence]
+        begun = [entry for entry in entered if entry.sequence]
         reason = counted(len(entered), "value")
         out_of_time = len(entered) > len(begun)
         reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "

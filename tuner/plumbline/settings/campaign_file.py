@@ -148,7 +148,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
 
 
 def _strings(where: str, key: str, value: Any) -> list[str]:
-    fine = isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+    fine = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
     if not fine or len(set(value)) < len(value):
         raise UsageError(f"{where}: {key} must be a list of different texts, with one at least")
     return list(value)

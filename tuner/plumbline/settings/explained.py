@@ -59,7 +59,9 @@ def _words(type: msgspec.inspect.Type) -> str:
         case msgspec.inspect.Metadata(type=inner):
             return _words(inner)
         case msgspec.inspect.UnionType(types=types):
-            told = [_words(one) for one in types if not isinstance(one, msgspec.inspect.NoneType)]
+            told = [
+                _words(kind) for kind in types if not isinstance(kind, msgspec.inspect.NoneType)
+            ]
             return " or ".join(told)
         case msgspec.inspect.LiteralType(values=values):
             return ", ".join(map(str, values))

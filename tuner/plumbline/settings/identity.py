@@ -46,7 +46,7 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
     placement = settings.ranks.placement(bench.launcher.processing_units())
     site = rules_of_site.find(bench, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
-    more += [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in settings.fixed.preload]
+    more += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings.fixed.preload]
     return enter(
         db,
         bench,

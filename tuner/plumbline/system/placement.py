@@ -57,7 +57,7 @@ def here(nprocs: int, processing_units: int) -> Placement:
 def parse(text: str) -> tuple[int, int]:
     """`32x16` -> (nodes, ranks a node). Raises UsageError."""
     nodes, cross, ppn = text.partition("x")
-    if not (cross and all(re.fullmatch(r"[0-9]{1,9}", one) for one in (nodes, ppn))):
+    if not (cross and all(re.fullmatch(r"[0-9]{1,9}", digits) for digits in (nodes, ppn))):
         raise UsageError(f"{text!r}: a layout is nodes x ranks a node, as in 32x16")
     if int(nodes) < 1 or int(ppn) < 1:
         raise UsageError(f"{text!r}: nodes and ranks a node start at 1")

@@ -56,7 +56,7 @@ def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[TallyRow]:
         ]
         by_function = kind.row == "function"
         known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
-        for key in in_order({key for one in counted for key in one}, known):
+        for key in in_order({key for by_row in counted for key in by_row}, known):
             tallies = [
                 _tally(before.get(key, []), None if after is None else after.get(key, []))
                 for before, after in zip(counted, later, strict=True)

@@ -88,7 +88,9 @@ def _parts(cells: Sequence[Mapping[int, float]], launches: Sequence[int]) -> lis
         scores = ranks - ranks.mean()
         length = math.sqrt(float(scores @ scores))
         if length > 0:
-            groups.setdefault(tuple(place[one] for one in order), []).append(scores / length)
+            groups.setdefault(tuple(place[position] for position in order), []).append(
+                scores / length
+            )
     return [
         _Part(np.array(places), len(places) * (rows.T @ rows), len(rows))
         for places, rows in ((places, np.array(scores)) for places, scores in groups.items())

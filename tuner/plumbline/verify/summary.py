@@ -125,8 +125,8 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
 def _span(ids: Sequence[str]) -> str:
     """The first and the last of each letter code: GL3-GL27, PL2-PL9."""
     groups: dict[str, list[str]] = {}
-    for one in ids:
-        groups.setdefault(one.rstrip("0123456789"), []).append(one)
+    for verdict_id in ids:
+        groups.setdefault(verdict_id.rstrip("0123456789"), []).append(verdict_id)
     return ", ".join(
         group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
     )
