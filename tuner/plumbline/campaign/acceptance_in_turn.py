@@ -7,16 +7,20 @@ what is called beside the default in one launch (acceptance.py) has to be shown 
 
 from __future__ import annotations
 
-import math
-import statistics as numbers
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from plumbline.campaign.circumstances import everywhere
-from plumbline.campaign.pairs import REFERENCE_CELLS
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.experiment import (
+    REFERENCE_CELLS,
+    Arm,
+    log_ratios,
+    take_turns,
+    without_shared_factor,
+)
+from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings
@@ -102,28 +106,13 @@ def _log_ratios(
     the launches of a pair differ by in `others`; and the cases that only those of the library as
     it is have in full."""
     full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
-    sides = []
-    for side, inside in ((suite, environment), (suite.beside(), {})):
-        sides.append((side.name, Series(lab, side, full, inside, placement)))
-    for _ in range(pairs):
-        for _, series in sides:
-            series.advance()
-    tuned, plain = (_seconds(lab, name, full) for name, _ in sides)
-    found = {
-        case: [math.log(a / b) for a, b in zip(tuned[case], plain[case], strict=True)]
-        for case in full.cases
-        if len(tuned.get(case, ())) == len(plain.get(case, ())) == pairs
-    }
-    lost = [case for case in cases if case not in found and len(plain.get(case, ())) == pairs]
+    arm = Arm(suite, full, environment, placement)
+    take_turns(lab, [arm, arm.beside()], pairs)
+    tuned, plain = (_seconds(lab, side.name, full) for side in (suite, suite.beside()))
+    found, lost = log_ratios(tuned, plain, full.cases, pairs)
     known = [found[case] for case in others if case in found]
-    if len(known) < REFERENCE_CELLS:
-        return {case: logs for case, logs in found.items() if case in set(cases)}, lost
-    factors = [numbers.median(column) for column in zip(*known, strict=True)]
-    return {
-        case: [log - factor for log, factor in zip(found[case], factors, strict=True)]
-        for case in cases
-        if case in found
-    }, lost
+    asked = {case: found[case] for case in cases if case in found}
+    return without_shared_factor(asked, known), [case for case in cases if case in lost]
 
 
 def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:

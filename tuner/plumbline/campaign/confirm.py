@@ -13,7 +13,7 @@ import msgspec
 from plumbline.campaign.pairs import Pairs, target_of, untouched
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
-from plumbline.measure import tables
+from plumbline.measure import experiment, tables
 from plumbline.measure.launches import Laboratory
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
@@ -57,21 +57,20 @@ def confirm(
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
     looks.look(fresh)
-    design = tables.design_of(settings)
-    for look in range(1, design.looks):
+    _, *later = experiment.looks(tables.design_of(settings))
+    for look in later:
         wanted = looks.open_cells()
         if not wanted:
             break
-        more = design.new_launches(look)
         lab.progress.step(
             f"not clear yet: {counted(len(wanted), 'cell')}; "
-            f"{counted(more, 'pair')} of launches more"
+            f"{counted(look.launches, 'pair')} of launches more"
         )
         cases = [case for case in left if target_of(case) in wanted]
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
-        more_pairs = suite.part("pairs").at(look + 1)
-        seed = settings.sampling.seed + design.launches[look - 1]
-        looks.look(pairs.add(more_pairs, more, cases, seed=seed))
+        more_pairs = look.suite(suite.part("pairs"))
+        seed = settings.sampling.seed + look.before
+        looks.look(pairs.add(more_pairs, look.launches, cases, seed=seed))
     built_on = {
         pattern.lhs: {
             used

@@ -18,12 +18,12 @@ from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.confirm import confirm, named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import Elsewhere
-from plumbline.campaign.pairs import REFERENCE_CELLS
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
+from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.search import crossover, outcome, plausible, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget

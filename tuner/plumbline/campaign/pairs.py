@@ -4,22 +4,26 @@ on in turn; and what they say about each cell, tuned over default."""
 from __future__ import annotations
 
 import math
-import statistics as numbers
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.core.plan import PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.experiment import (
+    REFERENCE_CELLS,
+    Arm,
+    log_ratios,
+    take_turns,
+    without_shared_factor,
+)
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.outcome import holds
 from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
-
-REFERENCE_CELLS = 10
 
 
 class Pairs:
@@ -71,12 +75,10 @@ class Pairs:
         needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
         anchors = list(self._anchors) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
-        tuned = self._series(suite, cases, seed, self._environment)
-        plain = self._series(suite.beside(), [*left, *anchors], seed, {})
-        for _ in range(count):
-            tuned.advance()
-            plain.advance()
         lab = self._lab
+        tuned = Arm(suite, self._plan(cases, seed), self._environment)
+        plain = Arm(suite.beside(), self._plan([*left, *anchors], seed))
+        take_turns(lab, [tuned, plain], count)
         ours = index(runs.medians(lab.db, lab.campaign, [suite.name]))
         theirs = index(runs.medians(lab.db, lab.campaign, [suite.beside().name]))
         cells = [target_of(case) for case in left]
@@ -88,11 +90,8 @@ class Pairs:
             self.beside.setdefault(cell, []).extend(logs)
         return {cell for cell, logs in measured.items() if logs}
 
-    def _series(
-        self, suite: Suite, cases: Sequence[PlanCase], seed: int, environment: Mapping[str, str]
-    ) -> Series:
-        plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
-        return Series(self._lab, suite, plan, environment)
+    def _plan(self, cases: Sequence[PlanCase], seed: int) -> Plan:
+        return msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         lab = self._lab
@@ -114,43 +113,29 @@ class Pairs:
         }
 
 
-def _logs(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    pairs = zip(ours.values(), theirs.values(), strict=True)
-    return [math.log(mine / other) for mine, other in pairs]
-
-
 Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
-
-
-def log_ratios(
-    tuned: Seconds, plain: Seconds, cells: Sequence[Target]
-) -> tuple[dict[Target, list[float]], list[Target]]:
-    """Log ratios of the cells that every launch of both sides has measured, pair by pair; and the
-    cells that are missing, wholly or in part, only with the files in force."""
-    pairs = max((len(plain.get((cell, DEFAULT), ())) for cell in cells), default=0)
-    found: dict[Target, list[float]] = {}
-    lost: list[Target] = []
-    for cell in cells:
-        ours, theirs = tuned.get((cell, DEFAULT), {}), plain.get((cell, DEFAULT), {})
-        if len(theirs) < pairs:
-            continue
-        if len(ours) < pairs:
-            lost.append(cell)
-            continue
-        found[cell] = _logs(ours, theirs)
-    return found, lost
 
 
 def cold_ratios(
     tuned: Seconds, plain: Seconds, cells: Sequence[Target], winners: Sequence[Winner]
 ) -> tuple[dict[Target, list[float]], list[Target]]:
-    """The same without the factor that the launches of a pair differ by; `winners` are in force in
-    the tuned ones. Anchors are the variants of ours that both sides have measured."""
-    found, lost = log_ratios(tuned, plain, cells)
-    pairs = max((len(logs) for logs in found.values()), default=0)
-    both = [(tuned.get(key, {}), times) for key, times in plain.items() if key[1] != DEFAULT]
-    anchors = [_logs(*sides) for sides in both if {len(side) for side in sides} == {pairs}]
-    return without_launch_factor(found, winners, anchors), lost
+    """Log ratios of the cells that every launch of both sides has measured, pair by pair, without
+    the factor that the launches of a pair differ by; and the cells that are missing, wholly or in
+    part, only in the `tuned` launches, in which `winners` are in force. Anchors are the variants of
+    ours that both sides have measured."""
+    ours, theirs = _in_order(tuned), _in_order(plain)
+    defaults = [(cell, DEFAULT) for cell in cells]
+    pairs = max((len(theirs.get(key, ())) for key in defaults), default=0)
+    found, lost = log_ratios(ours, theirs, defaults, pairs)
+    of_ours = [key for key in theirs if key[1] != DEFAULT]
+    anchors, _ = log_ratios(ours, theirs, of_ours, pairs)
+    ratios = {cell: logs for (cell, _), logs in found.items()}
+    kept = without_launch_factor(ratios, winners, list(anchors.values()))
+    return kept, [cell for cell, _ in lost]
+
+
+def _in_order(seconds: Seconds) -> dict[tuple[Target, Candidate], list[float]]:
+    return {key: list(times.values()) for key, times in seconds.items()}
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
@@ -170,17 +155,10 @@ def without_launch_factor(
     pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are; so they
     do where a winner is about the process as a whole, as it touches everything."""
     touched = {winner.function for winner in winners}
-    if EVERY_FUNCTION in touched:
-        return {cell: list(logs) for cell, logs in ratios.items()}
     reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
-    reference += anchors
-    if len(reference) < REFERENCE_CELLS:
-        return {cell: list(logs) for cell, logs in ratios.items()}
-    factors = [numbers.median(pair) for pair in zip(*reference, strict=True)]
-    return {
-        cell: [log - factor for log, factor in zip(logs, factors, strict=True)]
-        for cell, logs in ratios.items()
-    }
+    return without_shared_factor(
+        ratios, [] if EVERY_FUNCTION in touched else [*reference, *anchors]
+    )
 
 
 def target_of(case: PlanCase) -> Target:

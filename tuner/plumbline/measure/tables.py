@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
-
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.experiment import Arm, looks, take_turns
+from plumbline.measure.launches import Laboratory
 from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
@@ -185,21 +184,18 @@ def decide(
     """The final verdicts of a table whose first look's launches are there: launches are added for
     what is undecided, look by look, until nothing is or the design ends."""
     table = ViolationTable(lab, stage, guidelines, settings, suite, environment)
-    looks = design_of(settings)
+    _, *others = looks(design_of(settings))
     verdicts = table.look()
-    for look in range(1, looks.looks):
+    for look in others:
         wanted = table.open_cases()
         if not wanted:
             break
-        more = looks.new_launches(look)
         lab.progress.step(
             f"{stage}: {table.open_cells()} of {counted(len(verdicts), 'cell')} undecided after "
-            f"{counted(looks.launches[look - 1], 'launch')}, {more} more"
+            f"{counted(look.before, 'launch')}, {look.launches} more"
         )
-        # Its own orders and data: seeds go on where those of the last look end.
-        seed = settings.sampling.seed + looks.launches[look - 1]
-        full = msgspec.structs.replace(plan(settings, wanted), seed=seed)
-        Series(lab, suite.at(look + 1), full, environment).advance(more)
+        arm = Arm(look.suite(suite), look.plan(plan(settings, wanted)), environment)
+        take_turns(lab, [arm], look.launches)
         verdicts = table.look()
     return verdicts
 

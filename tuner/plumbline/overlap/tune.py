@@ -7,7 +7,6 @@ are slow has a good ratio. No other time of the table may become longer."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import factors, tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.experiment import Arm, log_ratios, looks, take_turns
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
@@ -181,7 +181,7 @@ class Loop:
         lab.progress.step("overlap: measuring the library as it is")
         own = Suite("before")
         first = plan_of(grid, settings.sampling.seed)
-        Series(lab, own, first, {}).advance(settings.sampling.launches)
+        take_turns(lab, [Arm(own, first)], settings.sampling.launches)
         before = decide(lab, grid, self._guidelines, settings, "before", own, {})
         verdicts.put(lab.db, lab.campaign, "before", before)
         after, kept = before, list[Winner]()
@@ -202,7 +202,7 @@ class Loop:
     def _grid(self) -> OverlapGrid:
         lab, asked = self._lab, self._asked
         lab.progress.step("overlap: how long messages take")
-        Series(lab, Suite("pilot"), pilot_plan(asked, self._settings), {}).advance(_PILOT)
+        take_turns(lab, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
         sides.require_delivered(lab.db, lab.campaign, ["pilot"])
         own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
@@ -261,16 +261,16 @@ class Loop:
         lab, settings = self._lab, self._settings
         design, found = tables.design_of(settings), None
         ratios: dict[Side, list[float]] = {}
-        for look in range(design.looks):
-            suite = _CONFIRM.part("pairs").at(look + 1) if look else _CONFIRM
-            seed = settings.sampling.seed + (design.launches[look - 1] if look else 0)
-            fresh = self._turns(objective, suite, design.new_launches(look), environment, seed)
+        for look in looks(design):
+            suite = look.suite(_CONFIRM.part("pairs")) if look.number else _CONFIRM
+            seed = settings.sampling.seed + look.before
+            fresh = self._turns(objective, suite, look.launches, environment, seed)
             ratios = {
                 side: ratios.get(side, []) + logs
                 for side, logs in fresh.items()
-                if look == 0 or side in ratios
+                if look.number == 0 or side in ratios
             }
-            found = objective.overall(ratios, design.confidence(look, settings.claims.alpha))
+            found = objective.overall(ratios, design.confidence(look.number, settings.claims.alpha))
             unclear = found is not None and (
                 found.low is None or found.high is None or found.low < 1 <= found.high
             )
@@ -289,20 +289,15 @@ class Loop:
         of: Plan | None = None,
     ) -> dict[Side, list[float]]:
         full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
-        tuned = Series(self._lab, suite, full, environment)
-        plain = Series(self._lab, suite.beside(), full, {})
-        for _ in range(count):
-            tuned.advance()
-            plain.advance()
-        ours = objective.seconds(suite.name, AS_IT_IS)
-        theirs = objective.seconds(suite.beside().name, AS_IT_IS)
-        return {
-            side: [
-                math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)
-            ]
-            for side, mine in ours.items()
-            if len(mine) == count == len(theirs.get(side, ()))
-        }
+        arm = Arm(suite, full, environment)
+        take_turns(self._lab, [arm, arm.beside()], count)
+        ours, theirs = (
+            {side: list(by_launch.values()) for side, by_launch in seconds.items()}
+            for seconds in (
+                objective.seconds(name, AS_IT_IS) for name in (suite.name, suite.beside().name)
+            )
+        )
+        return log_ratios(ours, theirs, list(ours), count)[0]
 
     def _again(
         self,
@@ -368,17 +363,16 @@ def decide(
         ),
     )
     suites = [suite.name]
-    for look in range(design.looks):
-        if look:
+    for look in looks(design):
+        if look.number:
             wanted = table.open_sides()
             if not wanted:
                 break
-            more = design.new_launches(look)
             lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
-            own = suite.at(look + 1)
+            own = look.suite(suite)
             suites.append(own.name)
-            seed = settings.sampling.seed + design.launches[look - 1]
-            Series(lab, own, plan(grid.cells(wanted), seed), environment).advance(more)
+            more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
+            take_turns(lab, [Arm(own, more, environment)], look.launches)
         launches = runs.surroundings(lab.db, lab.campaign, suites)
         factors.require_joinable(factors.named(launches))
         sides.require_delivered(lab.db, lab.campaign, suites[-1:])
