@@ -1,0 +1,5 @@
+"""`python -m plumbline`: the same as the command `plumbline`."""
+
+from plumbline.cli import main
+
+main()
