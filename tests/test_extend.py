@@ -109,7 +109,7 @@ default = false
 """,
     )
     copy.passes("tests/verify/test_guidelines.py")
-    script = "from plumbline import guidelines; print(guidelines.load().name_of('PL999'))"
+    script = "from plumbline.core import guidelines; print(guidelines.load().name_of('PL999'))"
     assert copy.python("-c", script) == "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather\n"
     assert copy.touched() == {guidelines}
 

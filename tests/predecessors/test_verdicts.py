@@ -190,7 +190,7 @@ def test_the_smallest_observation_counts(medians: MakeMedians, guidelines: Guide
 
 SCRIPT = """
 import json, sys
-from plumbline.guidelines import load
+from plumbline.core.guidelines import load
 from plumbline.verify.verify import verify
 from plumbline_db.records import Case, Medians
 import msgspec

@@ -20,7 +20,7 @@ from plumbline.libraries.canary import Canary
 from plumbline.libraries.intelmpi import LOUD, spoilt
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline_db.records import Check, Winner
+from plumbline_db.records import Check, Failure, Winner
 from plumbline_exporters.impi_ranges import knob
 from plumbline_exporters.registry import write as write_files
 from tests.exporters.bundles import bundle
@@ -207,7 +207,7 @@ class _Ranks:
         given = {name: value for name, value in extra.items() if name != self.lost}
         done, records = launch(self.installation, self.folder, given, plan)
         if done.status != 0:
-            return Failed(f"exit status {done.status}", done.stderr)
+            return Failed(Failure("ended", f"exit status {done.status}"), done.stderr)
         checks = [one for one in records if isinstance(one, Check)]
         cells = [plan.cases[one.case] for one in checks]
         pairs = zip(cells, checks, strict=True)
