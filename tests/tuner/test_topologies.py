@@ -119,6 +119,20 @@ def test_platform_takes_the_examples(simgrid: Path, tmp_path: Path, example: Pat
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    "example",
+    [path for path in EXAMPLES if "topology" in path.read_text()],
+    ids=lambda path: path.stem,
+)
+def test_all_ranks_of_an_example_reach_each_other(
+    simgrid: Path, tmp_path: Path, example: Path
+) -> None:
+    said = plumbline("verify", example, "--json", "--db", tmp_path / "plumbline.db")
+    assert said.status in (0, 3), said.err
+    assert said.json["cost"]["failed"] == 0
+
+
 def test_platform_wants_one_layout(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text('layouts = ["4x2", "8x1"]\n[simulate]\nlibrary = "ompi"\n')

@@ -51,6 +51,12 @@ def problem(topology: Topology, shape: Sequence[int], nodes: int | None = None) 
         return f'shape of topology = "{topology}" is {form}, not {list(shape)}'
     if topology == "cluster":
         return None
+    if topology == "dragonfly" and shape[0] > shape[2]:
+        # SimGrid's way to a group goes through the router of that number; without one it aborts.
+        return (
+            f"shape = {list(shape)}: {shape[0]} groups want {shape[0]} routers a chassis or more, "
+            f"each has the link to one group; there are {shape[2]}"
+        )
     held = nodes_of(topology, shape)
     if nodes is not None and nodes != held:
         return f"shape = {list(shape)} has {held} nodes, and the ranks are spread over {nodes}"
