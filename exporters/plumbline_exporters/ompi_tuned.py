@@ -1,7 +1,7 @@
 """Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); those of 6.0 were read, not
-tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/design/export.md says how); those of 6.0 were read,
+not tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
 data whoever asks for it.
 """
 

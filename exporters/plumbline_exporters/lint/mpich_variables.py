@@ -13,7 +13,7 @@ from plumbline_exporters.lint.finding import Finding, LintTarget
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 TABLES = (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
-# Where shared memory stands above the algorithms that a variable names (docs/libraries.md).
+# Where shared memory stands above the algorithms that a variable names (docs/design/mpich.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")

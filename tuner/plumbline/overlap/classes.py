@@ -29,8 +29,8 @@ LibraryClass = Literal[
 ]
 
 # Where kinds end, as ratios. A library whose overlap is known is measured to within 0.1
-# (docs/overlap.md). 1 to within 0.2 is one after the other, that and three times the error is
-# slower. Messages of 1 us or 2 that overlap have ratios up to 0.35: what MPI_Isend itself takes.
+# (docs/design/overlap.md). 1 to within 0.2 is one after the other, that and three times the error
+# is slower. Messages of 1 us or 2 that overlap have ratios up to 0.35: what MPI_Isend itself takes.
 _RANGES: dict[Kind, tuple[float, float]] = {
     "overlaps": (float("-inf"), 0.4),
     "partly": (0.4, 0.8),
