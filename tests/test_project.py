@@ -56,7 +56,7 @@ def test_every_page_is_found_from_the_readme() -> None:
         if page not in seen:
             seen.add(page)
             ahead += [other for other, _ in links(page)]
-    assert set((ROOT / "docs").glob("*.md")) <= seen
+    assert set((ROOT / "docs").rglob("*.md")) <= seen
 
 
 def test_every_heading_that_is_linked_is_there() -> None:
@@ -64,7 +64,7 @@ def test_every_heading_that_is_linked_is_there() -> None:
         headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
         return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for other, heading in links(page):
             assert not heading or heading in anchors(other), (page.name, other.name, heading)
 
