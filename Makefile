@@ -120,7 +120,7 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-power: setup  ## power of the final check, from recorded launches (docs/verification.md; two minutes)
+bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
