@@ -112,7 +112,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-bench-company: setup  ## whether simulated candidates take the same alone and together (docs/simulated.md)
+bench-company: setup  ## whether simulated candidates take the same alone and together (docs/design/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.company $(ARGS)
 
