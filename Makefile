@@ -112,7 +112,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-bench-company: setup  ## whether simulated candidates take the same alone and together (docs/simulated.md)
+bench-company: setup  ## whether simulated candidates take the same alone and together (docs/design/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.company $(ARGS)
 
@@ -120,7 +120,7 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-power: setup  ## power of the final check, from recorded launches (docs/verification.md; two minutes)
+bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)

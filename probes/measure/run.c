@@ -1,5 +1,5 @@
-/* The order of work of a launch (docs/plan-and-records.md). Whatever goes wrong on one rank is
- * agreed upon before anybody waits for it, so that all ranks end together. */
+/* The order of work of a launch (docs/design/plan-and-records.md). Whatever goes wrong on one rank
+ * is agreed upon before anybody waits for it, so that all ranks end together. */
 #include "measure/run.h"
 
 #include "measure/blocks.h"

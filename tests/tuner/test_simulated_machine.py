@@ -155,7 +155,7 @@ def reduce(size: int, variant: str = "default") -> PlanCase:
 def test_ring_reduce_under_ompi() -> None:
     """A ring of 32 ranks takes 31 rounds of small messages: at 128 KiB it makes Reduce slower, at
     256 KiB hardly faster; Rabenseifner's algorithm, with fewer rounds, is faster than Allreduce at
-    both. The same numbers are in docs/simulated.md."""
+    both. The same numbers are in docs/design/simulated.md."""
     small, large = 131072, 262144
     cases = [
         reduce(size, variant)

@@ -3,7 +3,7 @@
 A campaign is a deterministic function of its settings and of its launches, and every launch is
 stored before the next one starts. So there is no other state to save: an interrupted campaign is
 run from the start, takes the launches it finds, and goes on where they end.
-It ends, and the number of violations never rises on its way: docs/search.md says why."""
+It ends, and the number of violations never rises on its way: docs/design/search.md says why."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _named_settings(settings: Settings) -> list[str] | None:
 
 def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
     """Of our variants, those that a search may try. With more ranks than cores and barrier starts
-    no messages in pieces: their gain is mostly what the next barrier pays (docs/campaign.md)."""
+    no messages in pieces: the next barrier pays most of their gain (docs/design/campaign.md)."""
     tried = settings.search.tried(bench.catalogue.variants_of())
     paid_later = oversubscribed and settings.start_scheme == BARRIER
     left_out = set(bench.guidelines.split.names()) if paid_later else set()

@@ -11,7 +11,7 @@ import msgspec
 BARRIER, OWN_BARRIER = "barrier", "dissemination"
 
 # Ways of use that a campaign can be about, and the start schemes that each stands for, the usual
-# one first. `loop` and `stream` start as the probe defines them (docs/plan-and-records.md).
+# one first. `loop` and `stream` start as docs/design/plan-and-records.md says.
 SYNCHRONISED = "synchronised"
 AFTER_BARRIER = "after_barrier"
 USES: dict[str, tuple[str, ...]] = {

@@ -2,10 +2,10 @@
 ratios: does a launch resemble the one before it?
 
 The test of a verdict takes launches for independent; where they are not, equal sides are called
-different far more often than alpha says (docs/verification.md). Sources: bias of the coefficient in
-short series: Marriott and Pope, Biometrika 41 (1954); Kendall, Biometrika 41 (1954); that of ranks,
-and its permutation test: Wald and Wolfowitz, Annals of Mathematical Statistics 14 (1943). Pure:
-arrays in, numbers out; no clock, file or database."""
+different far more often than alpha says (docs/design/verification.md). Sources: bias of the
+coefficient in short series: Marriott and Pope, Biometrika 41 (1954); Kendall, Biometrika 41 (1954);
+that of ranks, and its permutation test: Wald and Wolfowitz, Annals of Mathematical Statistics 14
+(1943). Pure: arrays in, numbers out; no clock, file or database."""
 
 from __future__ import annotations
 

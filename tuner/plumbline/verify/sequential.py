@@ -2,8 +2,8 @@
 
 Every test asks whether a ratio is above a limit, and that is what its p says. It is violated when
 it is significant in its family; it holds when the interval of the ratio ends within the limit; what
-is neither is undecided and gets more launches. Which errors that makes: docs/verification.md.
-Pure: no clock, file or database."""
+is neither is undecided and gets more launches. Which errors that makes:
+docs/design/verification.md. Pure: no clock, file or database."""
 
 from __future__ import annotations
 

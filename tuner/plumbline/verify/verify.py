@@ -1,7 +1,7 @@
 """From medians to verdicts: makes the comparisons of all kinds, corrects for their number, judges.
 
-The rule, its error rates and what they rest on are in docs/verification.md. Pure: no clock, file
-or database.
+The rule, its error rates and what they rest on are in docs/design/verification.md. Pure: no clock,
+file or database.
 """
 
 from __future__ import annotations
