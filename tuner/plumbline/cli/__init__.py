@@ -10,8 +10,7 @@ import sys
 
 import click
 
-from plumbline import __version__
-from plumbline.system import ending
+from plumbline.system import ending, version
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .lazy import Lazy
@@ -51,7 +50,7 @@ COMMANDS = {
     prefix="plumbline.cli.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name="plumbline")
+@click.version_option(version.PLUMBLINE, prog_name="plumbline")
 def plumbline() -> None:
     """Keeps an MPI installation true to its performance guidelines.
 

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline import __version__, libraries
+from plumbline import libraries
 from plumbline.core.application import Application
 from plumbline.libraries import Family, Installation, into_ranks
 from plumbline.results import recorded
-from plumbline.system import paths, process
+from plumbline.system import paths, process, version
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 
@@ -39,7 +39,7 @@ def profile(
             "another LD_PRELOAD"
         )
     return recorded.application(
-        found, version=__version__, command=command, started=started, status=status
+        found, version=version.PLUMBLINE, command=command, started=started, status=status
     )
 
 

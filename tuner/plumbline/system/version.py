@@ -1,8 +1,11 @@
-"""Comparison of dotted version numbers as MPI libraries write them (4.1.4, 5.0.0rc2)."""
+"""Plumbline's own version, and dotted version numbers as MPI libraries write them (4.1.4,
+5.0.0rc2) compared."""
 
 from __future__ import annotations
 
 import re
+
+PLUMBLINE = "0.1.0"
 
 
 def key(version: str) -> tuple[int, ...]:
