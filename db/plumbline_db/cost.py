@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db.connection import Database
 from plumbline_db.records import EXPLAINING, Record
+from plumbline_db.statements import Statements
 
 
 class Cost(Record, frozen=True):
@@ -22,7 +22,7 @@ class Cost(Record, frozen=True):
     timed_seconds: float
 
 
-def cells(db: Database, campaigns: Sequence[str]) -> int:
+def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
         """SELECT count(*) FROM (
@@ -40,7 +40,7 @@ def cells(db: Database, campaigns: Sequence[str]) -> int:
     return int(row[0])
 
 
-def cost(db: Database, campaign: str) -> Cost:
+def cost(db: Statements, campaign: str) -> Cost:
     key = {"campaign": campaign, "explaining": EXPLAINING}
     launches = db.row(
         """SELECT count(*), count(*) FILTER (WHERE failure IS NOT NULL), total(seconds),

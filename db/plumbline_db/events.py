@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import Event
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, event: Event) -> None:
+def put(db: Statements, campaign: str, event: Event) -> None:
     """Kept once, also when a campaign is replayed: an event that differs from one that is there in
     nothing but its time is that one."""
     with db.transaction():
@@ -26,7 +26,7 @@ def put(db: Database, campaign: str, event: Event) -> None:
         )
 
 
-def get(db: Database, campaign: str) -> list[Event]:
+def get(db: Statements, campaign: str) -> list[Event]:
     return [
         Event(*row)
         for row in db.rows(

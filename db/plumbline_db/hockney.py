@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import HalfTrips, Hockney, Pair
+from plumbline_db.statements import Statements
 
 _COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,
               beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""
 
 
-def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
+def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
     trips, in the launches of some suites. Launches that failed are left out."""
     found: dict[tuple[str, int], dict[int, float]] = {}
@@ -37,7 +37,7 @@ def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfT
     ]
 
 
-def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
+def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
     """Replaces what was fitted to the launches of this campaign."""
     with db.transaction():
         campaigns.require(db, campaign)
@@ -50,7 +50,7 @@ def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
         )
 
 
-def get(db: Database, campaign: str) -> list[Hockney]:
+def get(db: Statements, campaign: str) -> list[Hockney]:
     """By pair and piece."""
     return _records(
         db.rows(
@@ -60,7 +60,7 @@ def get(db: Database, campaign: str) -> list[Hockney]:
     )
 
 
-def latest(db: Database, machine: str, library_fingerprint: str) -> list[Hockney]:
+def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockney]:
     """Of each class of pairs what was fitted last on that machine with that build of a library; by
     pair and piece."""
     return _records(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db.blobs import blob, times
-from plumbline_db.connection import Database
 from plumbline_db.records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
+def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store them, inside the caller's transaction."""
     cells = list(
         enumerate(record for record in records if isinstance(record, Overlap | OverlapTrace))
@@ -67,7 +67,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
     )
 
 
-def of_run(db: Database, run: int) -> list[ProbeRecord]:
+def of_run(db: Statements, run: int) -> list[ProbeRecord]:
     """Those of the launch numbered `run`: latency at the start, cells with their events in the
     order in which they were measured, latency at the end."""
     rows = db.rows(
@@ -94,7 +94,7 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
     return [*start, *cells, *(latency for latency in found if latency.when == "end")]
 
 
-def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
+def _traces(db: Statements, run: int) -> dict[int, ProbeRecord]:
     """By position."""
     rows = db.rows(
         """SELECT position, cell, rank, triple, part, names, peers, numbers, "begin", "end"
@@ -115,7 +115,7 @@ def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
 
 
 def of_suites(
-    db: Database, campaign: str, suites: Sequence[str]
+    db: Statements, campaign: str, suites: Sequence[str]
 ) -> list[tuple[int, list[ProbeRecord]]]:
     """Those of the finished launches of some suites, by the number of each launch, in their
     order."""
@@ -131,7 +131,7 @@ def of_suites(
     return found
 
 
-def of_launch(db: Database, id: str) -> list[ProbeRecord]:
+def of_launch(db: Statements, id: str) -> list[ProbeRecord]:
     """The same, by the id of a launch."""
     ((number,),) = db.rows("SELECT number FROM run WHERE id = :id", {"id": id})
     return of_run(db, number)

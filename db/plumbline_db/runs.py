@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from plumbline_db import campaigns, configurations, measurements, trust
 from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import array
-from plumbline_db.connection import Database
 from plumbline_db.records import (
     EXPLAINING,
     Case,
@@ -30,6 +29,7 @@ from plumbline_db.records import (
     Suite,
     Wrong,
 )
+from plumbline_db.statements import Statements
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
                     run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
@@ -37,7 +37,9 @@ _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failur
              FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
 
 
-def put(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite | None = None) -> None:
+def put(
+    db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Suite | None = None
+) -> None:
     """Store a launch of `suite` (None: a stage of that name) with its records. A launch that is
     there already (campaign, suite, sequence) is left as it is; another plan under the same key, or
     another launch with the same id, is a bug: ValueError."""
@@ -56,7 +58,7 @@ def put(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite | N
         measurements.put(db, _insert(db, run, records, suite or Suite(run.suite)), records)
 
 
-def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
+def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     """Gives the launches of a campaign whose ids are not `kept` to suites of other names, so that
     they can be asked for again. What was measured for people afterwards stays as it is. Returns the
     ids that they had."""
@@ -83,7 +85,7 @@ def run_id(campaign: str, suite: str, sequence: int) -> str:
     return f"{campaign}/{suite}-{sequence:03d}"
 
 
-def _insert(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite) -> int:
+def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Suite) -> int:
     """The row of the launch and of its suite; returns the launch number."""
     if suite.name != run.suite:
         raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
@@ -113,7 +115,7 @@ def _insert(db: Database, run: Run, records: Sequence[ProbeRecord], suite: Suite
     return int(number)
 
 
-def get(db: Database, campaign: str, suite: str, sequence: int) -> Run | None:
+def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:
     found = db.row(
         _SELECT + "AND suite.name = :suite AND run.sequence = :sequence",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
@@ -121,14 +123,14 @@ def get(db: Database, campaign: str, suite: str, sequence: int) -> Run | None:
     return None if found is None else _record(found)
 
 
-def listing(db: Database, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
+def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
     """Launches of a campaign, or of some of its suites, in the order in which they were stored."""
     found = db.rows(_SELECT + "ORDER BY run.number", {"campaign": campaign})
     every = [_record(row) for row in found]
     return every if suites is None else [run for run in every if run.suite in suites]
 
 
-def header(db: Database, run_id: str) -> Header | None:
+def header(db: Statements, run_id: str) -> Header | None:
     """What the probe said about itself and its surroundings; None when it did not get that far."""
     row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
     if row is None or row[0] is None:
@@ -136,7 +138,7 @@ def header(db: Database, run_id: str) -> Header | None:
     return msgspec.json.decode(row[0], type=Header)
 
 
-def last(db: Database, campaign: str) -> int:
+def last(db: Statements, campaign: str) -> int:
     """The number of the launch of a campaign that was stored last; 0: there is none."""
     ((number,),) = db.rows(
         """SELECT coalesce(max(run.number), 0) FROM run JOIN suite ON suite.number = run.suite
@@ -146,7 +148,7 @@ def last(db: Database, campaign: str) -> int:
     return int(number)
 
 
-def span(db: Database, campaign: str) -> tuple[str, str] | None:
+def span(db: Statements, campaign: str) -> tuple[str, str] | None:
     """When the first finished launch of a campaign started and the last one ended (ISO 8601)."""
     found = db.row(
         """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
@@ -159,7 +161,7 @@ def span(db: Database, campaign: str) -> tuple[str, str] | None:
 
 
 def first_header(
-    db: Database, campaign: str, suite: str | None = None
+    db: Statements, campaign: str, suite: str | None = None
 ) -> tuple[str, Header] | None:
     """Id and header of the first finished launch of a campaign, or of a suite of it."""
     row = db.row(
@@ -172,7 +174,7 @@ def first_header(
     return None if row is None else (row[0], msgspec.json.decode(row[1], type=Header))
 
 
-def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
+def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
@@ -190,7 +192,7 @@ def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple
     ]
 
 
-def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
+def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
         """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
@@ -208,7 +210,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
     ]
 
 
-def wrong(db: Database, campaign: str) -> list[Wrong]:
+def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """What gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.bytes, m.type, m.op, count(DISTINCT m.run),
@@ -222,7 +224,7 @@ def wrong(db: Database, campaign: str) -> list[Wrong]:
     return [Wrong(f, v, configurations.knobs(k), *rest) for f, v, k, *rest, _ in found]
 
 
-def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
+def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
     row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
     return [] if row is None else measurements.samples(db, row[0], case_id)
@@ -242,7 +244,7 @@ OWN_USE = ""  # cases measured in the way of use that their plan is about
 
 
 def launch_samples(
-    db: Database,
+    db: Statements,
     campaign: str,
     suites: Sequence[str],
     use: str | None = OWN_USE,
@@ -290,7 +292,7 @@ def launch_samples(
 
 
 def medians(
-    db: Database,
+    db: Statements,
     campaign: str,
     suites: Sequence[str],
     use: str | None = OWN_USE,
@@ -321,7 +323,7 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(
-    db: Database, campaign: str, suites: Sequence[str] | None = None
+    db: Statements, campaign: str, suites: Sequence[str] | None = None
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.connection import Database
 from plumbline_db.records import BESIDE, Suite
+from plumbline_db.statements import Statements
 
 _FIELDS = ", ".join(Suite.__struct_fields__)
 _VALUES = ", ".join(f":{name}" for name in Suite.__struct_fields__)
 
 
-def number(db: Database, campaign: str, suite: Suite) -> int:
+def number(db: Statements, campaign: str, suite: Suite) -> int:
     """Of its row, which is made where there is none, inside the caller's transaction. Raises
     ValueError where another suite has its name."""
     values: dict[str, Any] = msgspec.structs.asdict(suite)
@@ -32,7 +32,7 @@ def number(db: Database, campaign: str, suite: Suite) -> int:
     return int(found)
 
 
-def get(db: Database, campaign: str) -> dict[str, Suite]:
+def get(db: Statements, campaign: str) -> dict[str, Suite]:
     """Those of a campaign by name, in the order in which they were begun."""
     found = db.rows(
         f"SELECT name, {_FIELDS} FROM suite WHERE campaign = :campaign ORDER BY number",  # noqa: S608
@@ -41,7 +41,7 @@ def get(db: Database, campaign: str) -> dict[str, Suite]:
     return {name: Suite(*fields) for name, *fields in found}
 
 
-def in_turn(db: Database, campaign: str, name: str) -> list[tuple[str, str]]:
+def in_turn(db: Statements, campaign: str, name: str) -> list[tuple[str, str]]:
     """Names of the suites of the same stage and round as `name` that took turns with the library as
     it is, each with that of the latter."""
     every = get(db, campaign)

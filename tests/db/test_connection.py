@@ -14,9 +14,8 @@ import apsw
 import pytest
 
 from plumbline_db import campaigns, runs, schema, suites
-from plumbline_db.connection import Database, backup
+from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.integrity import check
 from plumbline_db.records import Suite
 from plumbline_db.way_back import DamagedError
 from tests.db import build

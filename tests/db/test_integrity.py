@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from plumbline_db import measurements, runs, scratch, way_back
-from plumbline_db.connection import Database, backup
+from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError
-from plumbline_db.integrity import check
 from plumbline_db.way_back import DamagedError
 from tests.db import build, damage
 

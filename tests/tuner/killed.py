@@ -19,9 +19,8 @@ from plumbline import cli
 from plumbline.libraries import fits
 from plumbline.system import process
 from plumbline_db import runs
-from plumbline_db.connection import Database
+from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
-from plumbline_db.integrity import check
 from plumbline_db.records import ProbeRecord, Run
 from tests.tuner import planted
 from tests.tuner.cli.conftest import install

@@ -20,7 +20,7 @@ import pytest
 from plumbline import libraries
 from plumbline.system import paths, sessions
 from plumbline.system.words import counted
-from plumbline_db import campaigns, integrity, runs
+from plumbline_db import campaigns, connection, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
@@ -139,7 +139,7 @@ def test_a_killed_campaign_goes_on_and_repeats_nothing(done: Done) -> None:
     assert after[: len(done.before_kill)] == done.before_kill
     keys = [(one.suite, one.sequence) for one in after]
     assert len(set(keys)) == len(keys) > len(done.before_kill)
-    assert integrity.check(done.database) == []
+    assert connection.check(done.database) == []
     with Database.open(done.database) as db:
         (campaign,) = campaigns.all_campaigns(db)
     assert campaign.state == "finished"

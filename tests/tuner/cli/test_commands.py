@@ -12,7 +12,7 @@ from plumbline.measure import at_start, side_by_side
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
-from plumbline_db import campaigns, exports, integrity
+from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters
 from tests.tuner import planted
@@ -343,7 +343,7 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     said = plumbline("db", "backup", copy, "--db", database)
     assert (said.status, said.out) == (0, f"{copy}\n")
-    assert integrity.check(copy) == []
+    assert connection.check(copy) == []
     copied = plumbline("results", "--json", "--db", copy).json
     assert copied == plumbline("results", "--json", "--db", database).json
 

@@ -29,10 +29,10 @@ def check(db_path: Path | None, as_json: bool) -> int:
     Example:
       plumbline db check --json
     """
-    from plumbline_db import integrity, way_back
+    from plumbline_db import connection, way_back
 
     path = common.database(db_path)
-    problems = integrity.check(path)
+    problems = connection.check(path)
     if as_json:
         remedy = way_back.remedy(path) if problems else ""
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
